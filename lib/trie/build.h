@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Build an index from keys in order: one pass, level by level (paper Section 2.2;
+ * Appendix A). Memory: the level arrays, about as large as the finished index; never
+ * the keys.
+ */
+#ifndef FT_TRIE_BUILD_H
+#define FT_TRIE_BUILD_H
+
+#include "io/stream.h"
+
+typedef struct ft_builder ft_builder;
+
+typedef struct ft_build_options {
+    const char *layout;  /* a name of ft_layout_name; NULL: the default */
+    bool ids;            /* store key numbers */
+    int compress_level;  /* zstd level of the sections; 0: stored plain */
+} ft_build_options;
+
+typedef struct ft_build_summary {
+    uint64_t n_keys, n_nodes, file_bytes;
+    double bits_per_node;
+} ft_build_summary;
+
+/* FT_EINVAL for an unknown layout. */
+ft_status ft_builder_open(ft_builder **out, const ft_build_options *options,
+                          ft_error *err);
+
+/* Add the next key, which is after the previous one in order and shares its first `lcp`
+ * tokens with it (0 for the first key). The caller has checked both (trie/keys.h). */
+ft_status ft_builder_add(ft_builder *b, const uint32_t *tokens, uint32_t n, uint32_t lcp,
+                         ft_error *err);
+
+/* Write the index to a seekable sink and fill *summary. The builder is spent. */
+ft_status ft_builder_finish(ft_builder *b, ft_sink *out, ft_build_summary *summary,
+                            ft_error *err);
+void ft_builder_close(ft_builder *b);
+
+/* Layouts by number, NULL past the last; the default is number 0. */
+const char *ft_layout_name(uint32_t i);
+const char *ft_layout_summary(uint32_t i);
+
+#endif

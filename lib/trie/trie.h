@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The trie view that engines and commands walk, whatever the layout. Nodes are numbered
+ * level by level, siblings by token; the root is 0; the children of a node are a run of
+ * numbers. A view is read-only and shared by any number of threads. A view comes out of
+ * an index that has been verified (trie/index.h): its accessors trust it.
+ */
+#ifndef FT_TRIE_TRIE_H
+#define FT_TRIE_TRIE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/status.h"
+
+typedef struct ft_trie ft_trie;
+
+typedef struct ft_range {
+    uint64_t first; /* node number of the first child */
+    uint64_t count; /* number of children; 0: a leaf */
+} ft_range;
+
+enum { FT_NODE_TERMINAL = 1, FT_NODE_HAS_CHILDREN = 2 };
+
+/* Access of one layout. */
+typedef struct ft_trie_ops {
+    ft_range (*children)(const ft_trie *t, uint64_t node);
+
+    /* Tokens on the edges into nodes first .. first + count - 1, which are siblings (a
+     * run of the children of `parent`). */
+    void (*labels)(const ft_trie *t, uint64_t first, uint64_t count, uint32_t *out);
+
+    /* The child in `range` (the children of one node) reached by `token`, or
+     * UINT64_MAX. */
+    uint64_t (*find)(const ft_trie *t, ft_range range, uint32_t token);
+
+    /* FT_NODE_TERMINAL | FT_NODE_HAS_CHILDREN */
+    unsigned (*flags)(const ft_trie *t, uint64_t node);
+
+    /* Number of terminal nodes before `node`: the index of a terminal node among key
+     * numbers. */
+    uint64_t (*terminal_rank)(const ft_trie *t, uint64_t node);
+} ft_trie_ops;
+
+struct ft_trie {
+    const ft_trie_ops *ops;
+    const void *layout; /* the layout's own arrays */
+    uint64_t n_nodes;   /* the root included */
+    uint64_t n_keys;
+    uint32_t depth;       /* tokens of the longest key */
+    uint32_t max_token;   /* the largest token of any key */
+    bool level_order;     /* the smaller node goes first among ties (base/score.h) */
+    bool has_ids;         /* key numbers are stored */
+    unsigned id_bits;     /* bits a key number */
+    const uint64_t *ids;  /* packed, by terminal rank */
+};
+
+/* Follow tokens[0..n) from the root. UINT64_MAX: no such path. */
+uint64_t ft_trie_walk(const ft_trie *t, const uint32_t *tokens, uint32_t n);
+
+/* Key number of a terminal node; UINT64_MAX where numbers are not stored. */
+uint64_t ft_trie_key_number(const ft_trie *t, uint64_t node);
+
+/* Walk of all keys below a node, in order, without recursion. Peak memory: the labels of
+ * the groups on the path. */
+typedef struct ft_cursor ft_cursor;
+ft_status ft_cursor_open(ft_cursor **out, const ft_trie *t, const uint32_t *prefix,
+                         uint32_t n_prefix, ft_error *err);
+
+/* The next key, prefix included: *tokens stay valid until the next call; *n = 0 at the
+ * end. *node is its node. */
+ft_status ft_cursor_next(ft_cursor *c, const uint32_t **tokens, uint32_t *n,
+                         uint64_t *node, ft_error *err);
+void ft_cursor_close(ft_cursor *c);
+
+#endif
