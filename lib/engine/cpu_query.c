@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engine/cpu_query.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { CHUNK = 8 }; /* items taken at a time */
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+bool ft_cpu_take(ft_cpu_query *q, ft_cpu_worker *w, uint32_t step, ft_cpu_cursor *cursor,
+                 ft_cpu_extension *x, uint64_t *slice)
+{
+    if (cursor->next == cursor->end) {
+        const uint64_t n_items = q->n_beams * q->n_slices;
+        const uint64_t n = q->n_slices > 1 ? 1 : CHUNK;
+        cursor->next =
+            atomic_fetch_add_explicit(&q->next_item, n, memory_order_relaxed);
+        if (cursor->next >= n_items || w->status != FT_OK)
+            return false;
+        cursor->end = cursor->next + n < n_items ? cursor->next + n : n_items;
+    }
+    const uint64_t item = cursor->next++, beam = item / q->n_slices;
+    *slice = item % q->n_slices;
+    *x = (ft_cpu_extension){q,
+                            w,
+                            step,
+                            (uint32_t)beam,
+                            q->sigmas[beam],
+                            step + 1 == q->n_steps};
+    return true;
+}
+
+/* Set out the next step's work. A few beams are cut into slices, so that the whole team
+ * has something to do at the root. */
+static void share_out(ft_cpu_query *q)
+{
+    for (uint32_t i = 0; i < q->n_workers; i++)
+        ft_topset_reset(&q->workers[i]->beams, q->params->beam);
+    const uint64_t wanted = 4 * (uint64_t)q->n_workers;
+    q->n_slices = q->n_workers == 1 || q->n_beams >= wanted
+                      ? 1
+                      : wanted / (q->n_beams ? q->n_beams : 1);
+    atomic_store_explicit(&q->next_item, 0, memory_order_relaxed);
+}
+
+static ft_status reserve_frontier(ft_cpu_query *q, uint64_t n, ft_error *err)
+{
+    uint64_t cap = q->cap_beams;
+    void *nodes = q->nodes;
+    ft_status st = ft_reserve(&nodes, &cap, n, sizeof *q->nodes, err);
+    q->nodes = nodes;
+    if (st != FT_OK || cap == q->cap_beams)
+        return st;
+    float *sigmas = ft_realloc(q->sigmas, cap, sizeof *sigmas, err);
+    if (!sigmas)
+        return FT_ENOMEM;
+    q->sigmas = sigmas;
+    q->cap_beams = cap;
+    return FT_OK;
+}
+
+/* The step's best beams, which the policy left with worker 0, become the frontier. */
+static ft_status advance(ft_cpu_query *q, uint32_t step, ft_error *err)
+{
+    ft_status st = q->policy->prune(q, err);
+    const ft_topset *best = &q->workers[0]->beams;
+    void *trace = q->trace;
+    if (st == FT_OK)
+        st = ft_reserve(&trace, &q->cap_trace, q->n_trace + best->n, sizeof *q->trace,
+                        err);
+    q->trace = trace;
+    if (st == FT_OK)
+        st = reserve_frontier(q, best->n, err);
+    if (st != FT_OK)
+        return st;
+    q->trace_at[step] = q->n_trace;
+    for (uint64_t i = 0; i < best->n; i++) {
+        q->nodes[i] = best->items[i].node;
+        q->sigmas[i] = (float)best->items[i].score;
+        q->trace[q->n_trace + i] =
+            (ft_cpu_trace){best->items[i].parent, best->items[i].token};
+    }
+    q->n_trace += best->n;
+    q->n_beams = best->n;
+    return FT_OK;
+}
+
+static void count(ft_cpu_query *q, uint32_t step, uint64_t n_beams, double seconds)
+{
+    ft_step_stats *s = &q->stats[step];
+    *s = (ft_step_stats){.beams = n_beams, .kept = q->n_beams, .seconds = seconds};
+    for (uint32_t i = 0; i < q->n_workers; i++) {
+        s->probes += q->workers[i]->n_probes;
+        s->candidates += q->workers[i]->n_candidates;
+        q->workers[i]->n_probes = q->workers[i]->n_candidates = 0;
+    }
+}
+
+/* Between two steps, while the rest of the team waits. */
+static void turn(ft_cpu_query *q, uint32_t step)
+{
+    ft_cpu_worker *w = q->workers[0];
+    for (uint32_t i = 0; i < q->n_workers; i++)
+        q->done |= q->workers[i]->status != FT_OK;
+    if (!q->done) {
+        ft_cpu_note(w, advance(q, step, &w->error));
+        q->done = w->status != FT_OK || !q->n_beams || step + 1 == q->n_steps;
+    }
+    share_out(q);
+}
+
+void ft_cpu_query_run(ft_cpu_query *q, uint32_t member)
+{
+    ft_cpu_worker *w = q->workers[member];
+    for (uint32_t step = 0; step < q->n_steps && !q->done; step++) {
+        const uint64_t n_beams = q->n_beams;
+        const double start = member == 0 && q->stats ? now() : 0;
+        if (q->prepare_status == FT_OK)
+            q->policy->expand(q, w, step);
+        if (q->barrier)
+            ft_barrier_wait(q->barrier);
+        if (member == q->n_workers - 1 && step + 1 < q->n_steps)
+            q->prepare_status = q->policy->prepare(q, step + 1, &q->prepare_error);
+        if (member == 0) {
+            turn(q, step);
+            if (q->stats)
+                count(q, step, n_beams, now() - start);
+        }
+        if (q->barrier)
+            ft_barrier_wait(q->barrier);
+    }
+}
+
+ft_status ft_cpu_query_start(ft_cpu_query *q, ft_error *err)
+{
+    for (uint32_t i = 0; i < q->n_workers; i++) {
+        ft_cpu_worker *w = q->workers[i];
+        w->status = FT_OK;
+        w->n_probes = w->n_candidates = 0;
+        ft_topset_reset(&w->results, q->params->n_results);
+    }
+    void *at = q->trace_at;
+    ft_status st = ft_reserve(&at, &q->cap_trace_at, q->n_steps, sizeof *q->trace_at,
+                              err);
+    q->trace_at = at;
+    if (st == FT_OK)
+        st = reserve_frontier(q, 1, err);
+    if (st == FT_OK)
+        st = q->policy->prepare(q, 0, err);
+    if (st != FT_OK)
+        return st;
+    q->nodes[0] = 0;
+    q->sigmas[0] = 0;
+    q->n_beams = 1;
+    q->n_trace = 0;
+    q->done = false;
+    q->prepare_status = FT_OK;
+    share_out(q);
+    return FT_OK;
+}
+
+/* Tokens of a result, from its parents' traces (paper Alg. 1, Backtrace). */
+static void backtrace(const ft_cpu_query *q, const ft_candidate *c, uint8_t *out)
+{
+    uint32_t token = c->token, beam = c->parent;
+    for (uint32_t t = c->step;; t--) {
+        memcpy(out + 4 * (uint64_t)t, &token, 4);
+        if (t == 0)
+            return;
+        const ft_cpu_trace *from = &q->trace[q->trace_at[t - 1] + beam];
+        token = from->token;
+        beam = from->parent;
+    }
+}
+
+ft_status ft_cpu_query_finish(ft_cpu_query *q, ft_buf *out, ft_error *err)
+{
+    ft_topset *best = &q->workers[0]->results;
+    ft_status st = FT_OK;
+    if (q->prepare_status != FT_OK) {
+        *err = q->prepare_error;
+        return q->prepare_status;
+    }
+    for (uint32_t i = 0; i < q->n_workers; i++)
+        if (q->workers[i]->status != FT_OK) {
+            *err = q->workers[i]->error;
+            return q->workers[i]->status;
+        }
+    for (uint32_t i = 1; i < q->n_workers && st == FT_OK; i++)
+        st = ft_topset_merge(best, &q->workers[i]->results, err);
+    if (st != FT_OK)
+        return st;
+    ft_topset_trim(best);
+    ft_topset_sort(best);
+
+    const uint64_t n = best->n;
+    uint64_t n_tokens = 0;
+    for (uint64_t i = 0; i < n; i++)
+        n_tokens += best->items[i].step + 1;
+    st = ft_buf_reserve(out, 8 + 16 * n + 4 * n_tokens, err);
+    if (st != FT_OK)
+        return st;
+    uint8_t *p = out->data + out->len;
+    memcpy(p, &n, 8);
+    uint8_t *scores = p + 8, *ends = scores + 8 * n, *tokens = ends + 8 * n;
+    uint64_t end = 0;
+    for (uint64_t i = 0; i < n; i++) { /* ascending: the best is the last */
+        const ft_candidate *c = &best->items[n - 1 - i];
+        backtrace(q, c, tokens + 4 * end);
+        end += c->step + 1;
+        memcpy(scores + 8 * i, &c->score, 8);
+        memcpy(ends + 8 * i, &end, 8);
+    }
+    out->len += 8 + 16 * n + 4 * n_tokens;
+    return FT_OK;
+}
+
+void ft_cpu_query_free(ft_cpu_query *q)
+{
+    if (q->policy && q->policy->close)
+        q->policy->close(q);
+    free(q->nodes);
+    free(q->sigmas);
+    free(q->trace);
+    free(q->trace_at);
+    ft_proposals_free(&q->proposals[0]);
+    ft_proposals_free(&q->proposals[1]);
+}
+
+void ft_cpu_worker_free(ft_cpu_worker *w)
+{
+    ft_topset_free(&w->beams);
+    ft_topset_free(&w->results);
+}

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * One query on the CPU, searched by a team of one or more workers (SPEC: search; paper
+ * Algorithm 1). Within a step the team shares out the beams; between steps one member
+ * prunes while another prepares the next position's proposals.
+ */
+#ifndef FT_ENGINE_CPU_QUERY_H
+#define FT_ENGINE_CPU_QUERY_H
+
+#include <stdatomic.h>
+
+#include "engine/engine.h"
+#include "engine/pool.h"
+#include "engine/proposals.h"
+#include "engine/topset.h"
+
+enum { FT_CPU_RUN = 1024 }; /* labels decoded at a time */
+
+/* What each thread owns. */
+typedef struct ft_cpu_worker {
+    ft_topset beams, results;
+    uint64_t n_probes, n_candidates;
+    ft_status status;
+    ft_error error;
+    uint32_t labels[FT_CPU_RUN];
+    uint32_t hits[FT_CPU_RUN];
+} ft_cpu_worker;
+
+/* How beam i of the frontier after a step came about. */
+typedef struct ft_cpu_trace {
+    uint32_t parent; /* beam of the frontier before */
+    uint32_t token;
+} ft_cpu_trace;
+
+typedef struct ft_cpu_query ft_cpu_query;
+
+/* How a step is done; the rest (scheduling, frontier, backtrace, output) is shared by all
+ * CPU systems. */
+typedef struct ft_cpu_policy {
+    /* Make room for `state`, once a query slot; may be NULL. */
+    ft_status (*open)(ft_cpu_query *q, ft_error *err);
+    void (*close)(ft_cpu_query *q);
+
+    /* Take in the proposals of position `step`; another step may still be in use. */
+    ft_status (*prepare)(ft_cpu_query *q, uint32_t step, ft_error *err);
+
+    /* Worker w's share of the step: take items until there are none (ft_cpu_take), and
+     * leave candidates in w->beams and w->results. */
+    void (*expand)(ft_cpu_query *q, ft_cpu_worker *w, uint32_t step);
+
+    /* Leave the best B beams of the step in workers[0]->beams, and nothing else. */
+    ft_status (*prune)(ft_cpu_query *q, ft_error *err);
+} ft_cpu_policy;
+
+/* The production policy: join by cost, bounded selection. */
+extern const ft_cpu_policy ft_cpu_policy_default;
+
+struct ft_cpu_query {
+    const ft_cpu_policy *policy;
+    void *state; /* the policy's own */
+
+    /* the question, set by the caller */
+    const ft_trie *trie;
+    const ft_search_params *params;
+    const double *norm; /* n_steps + 1 */
+    const uint32_t *tokens;
+    const float *logp;
+    uint32_t n_steps, n_proposals;
+    ft_step_stats *stats; /* n_steps, or NULL */
+
+    /* the team */
+    ft_cpu_worker *const *workers;
+    uint32_t n_workers;
+    ft_barrier *barrier; /* NULL for a team of one */
+
+    /* the frontier */
+    uint64_t *nodes;
+    float *sigmas;
+    uint64_t n_beams, cap_beams;
+    ft_proposals proposals[2]; /* of this step and of the next */
+    atomic_uint_fast64_t next_item;
+    uint64_t n_slices; /* items a beam */
+    bool done;
+
+    /* trace[trace_at[t] + i]: beam i of the frontier after step t */
+    ft_cpu_trace *trace;
+    uint64_t n_trace, cap_trace;
+    uint64_t *trace_at;
+    uint64_t cap_trace_at;
+
+    ft_status prepare_status; /* of the proposals of the next step */
+    ft_error prepare_error;
+};
+
+/* What a worker knows of the beam that it extends. */
+typedef struct ft_cpu_extension {
+    const ft_cpu_query *q;
+    ft_cpu_worker *w;
+    uint32_t step, beam;
+    float sigma;
+    bool last; /* nothing goes on after this step */
+} ft_cpu_extension;
+
+/* Take the next item of the step: its beam in *x, its part in *slice of q->n_slices.
+ * *cursor starts as {0, 0}. False: no more, or the worker has failed. */
+typedef struct ft_cpu_cursor {
+    uint64_t next, end;
+} ft_cpu_cursor;
+bool ft_cpu_take(ft_cpu_query *q, ft_cpu_worker *w, uint32_t step, ft_cpu_cursor *cursor,
+                 ft_cpu_extension *x, uint64_t *slice);
+
+/* The first failure of a worker stays. */
+static inline void ft_cpu_note(ft_cpu_worker *w, ft_status st)
+{
+    if (w->status == FT_OK)
+        w->status = st;
+}
+
+/* Prepare for ft_cpu_query_run; called once, by one thread. */
+ft_status ft_cpu_query_start(ft_cpu_query *q, ft_error *err);
+
+/* Each member of the team calls this; all return when the search has ended. Failures are
+ * in the workers' status. */
+void ft_cpu_query_run(ft_cpu_query *q, uint32_t member);
+
+/* Append the wire record of the results to *out; called once, by one thread. */
+ft_status ft_cpu_query_finish(ft_cpu_query *q, ft_buf *out, ft_error *err);
+
+void ft_cpu_query_free(ft_cpu_query *q);
+void ft_cpu_worker_free(ft_cpu_worker *w);
+
+#endif
