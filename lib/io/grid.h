@@ -16,8 +16,8 @@ typedef struct ft_grid_shape {
     uint32_t n_proposals; /* K >= 1 */
     uint32_t vocab;       /* ids are below this; 0: unknown */
     bool has_ids;
-    bool half;            /* log-probs are binary16 in the file */
-    uint64_t n_queries;   /* FT_GRID_UNTIL_END: until the end of input */
+    bool half;          /* log-probs are binary16 in the file */
+    uint64_t n_queries; /* FT_GRID_UNTIL_END: until the end of input */
 } ft_grid_shape;
 
 /* Queries of one shape, as an engine takes them. tokens[q][t][k] and logp[q][t][k] lie

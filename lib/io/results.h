@@ -47,7 +47,8 @@ typedef enum ft_results_format { FT_WIRE, FT_TSV, FT_JSONL } ft_results_format;
 typedef uint64_t ft_key_number_fn(void *arg, const uint32_t *tokens, uint32_t n);
 
 /* Write one record in a text form, best first: `query rank score tokens [key number]`,
- * score by %.17g. key_number may be NULL. JSON lines write infinite scores as strings. */
+ * score by %.17g. key_number may be NULL. JSON lines write infinite scores as strings.
+ */
 ft_status ft_record_write(ft_sink *out, ft_results_format format, uint64_t query_id,
                           const ft_record *r, ft_key_number_fn *key_number, void *arg,
                           ft_error *err);

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Byte streams. A source reads a file, standard input or memory and decompresses zstd
- * frames (recognised by their magic) while streaming. A sink writes a file, standard
- * output or memory. Messages name the stream.
+ * frames (recognised by their magic) while streaming: any number of them, skippable
+ * ones too, windows up to 128 MiB (what `zstd -d` takes without --long). A frame cut
+ * short and bytes after a frame that are none are errors. A sink writes a file,
+ * standard output or memory. Messages name the stream. A stream or sink that has failed
+ * goes on failing with the same message.
  */
 #ifndef FT_IO_STREAM_H
 #define FT_IO_STREAM_H
@@ -40,7 +43,8 @@ void ft_stream_skip(ft_stream *s, size_t n);
 /* Read up to n bytes; *got < n only at end of input. */
 ft_status ft_stream_read(ft_stream *s, void *to, size_t n, size_t *got, ft_error *err);
 
-/* Would reading go on without waiting (bytes buffered, input readable, or at its end)? */
+/* Would reading go on without waiting (bytes buffered, input readable, or at its end)?
+ */
 bool ft_stream_ready(ft_stream *s);
 
 void ft_stream_close(ft_stream *s);
@@ -54,8 +58,8 @@ ft_status ft_sink_open(ft_sink **out, const char *path, ft_error *err);
 /* Write to path's folder under a temporary name that carries this process's number.
  * ft_sink_commit syncs and renames it to path; closing without commit, or a signal
  * handler that calls ft_sink_abort_all, removes it. An existing path's permissions are
- * kept; a symbolic link is followed. If path exists and is no regular file (a device, a
- * pipe), it is written directly. */
+ * kept; a symbolic link is followed. Standard output, as in ft_sink_open, and a path
+ * that exists and is no regular file (a device, a pipe) are written directly. */
 ft_status ft_sink_open_atomic(ft_sink **out, const char *path, ft_error *err);
 
 /* Append to *b, which stays the caller's. */
@@ -75,7 +79,8 @@ ft_status ft_sink_commit(ft_sink *s, ft_error *err);
 /* Flush and close; s is gone whatever is returned. A failed flush is an error. */
 ft_status ft_sink_close(ft_sink *s, ft_error *err);
 
-/* Remove the temporary files of atomic sinks that are open. Safe in a signal handler. */
+/* Remove the temporary files of atomic sinks that are open. Safe in a signal handler.
+ */
 void ft_sink_abort_all(void);
 
 /* May `sink` (opened by name) seek, so that ft_sink_rewrite works? */

@@ -34,8 +34,8 @@ ft_status ft_tokens_write_binary_header(ft_sink *out, ft_error *err);
 ft_status ft_tokens_write_binary(ft_sink *out, const uint32_t *tokens, uint32_t n,
                                  ft_error *err);
 
-/* Parse one token from text [*p, end): decimal, at most FT_NO_TOKEN - 1. Moves *p behind
- * it. False: not a token. */
+/* Parse one token from text [*p, end): decimal, at most FT_NO_TOKEN - 1. Moves *p
+ * behind it. False: not a token. */
 bool ft_token_parse(const char **p, const char *end, uint32_t *token);
 
 #endif

@@ -12,9 +12,9 @@
 typedef struct ft_builder ft_builder;
 
 typedef struct ft_build_options {
-    const char *layout;  /* a name of ft_layout_name; NULL: the default */
-    bool ids;            /* store key numbers */
-    int compress_level;  /* zstd level of the sections; 0: stored plain */
+    const char *layout; /* a name of ft_layout_name; NULL: the default */
+    bool ids;           /* store key numbers */
+    int compress_level; /* zstd level of the sections; 0: stored plain */
 } ft_build_options;
 
 typedef struct ft_build_summary {
@@ -28,8 +28,8 @@ ft_status ft_builder_open(ft_builder **out, const ft_build_options *options,
 
 /* Add the next key, which is after the previous one in order and shares its first `lcp`
  * tokens with it (0 for the first key). The caller has checked both (trie/keys.h). */
-ft_status ft_builder_add(ft_builder *b, const uint32_t *tokens, uint32_t n, uint32_t lcp,
-                         ft_error *err);
+ft_status ft_builder_add(ft_builder *b, const uint32_t *tokens, uint32_t n,
+                         uint32_t lcp, ft_error *err);
 
 /* Write the index to a seekable sink and fill *summary. The builder is spent. */
 ft_status ft_builder_finish(ft_builder *b, ft_sink *out, ft_build_summary *summary,

@@ -29,7 +29,7 @@ typedef struct ft_keys_counts {
     uint64_t n_skipped;    /* empty lines */
     uint64_t n_duplicates; /* equal neighbours dropped, within and between inputs */
     uint64_t n_subtracted;
-    uint64_t input_bytes;  /* decompressed bytes read, for progress */
+    uint64_t input_bytes; /* decompressed bytes read, for progress */
 } ft_keys_counts;
 
 ft_status ft_keys_open(ft_keys **out, const ft_keys_options *options, ft_error *err);

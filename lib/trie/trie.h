@@ -20,6 +20,11 @@ typedef struct ft_range {
     uint64_t count; /* number of children; 0: a leaf */
 } ft_range;
 
+typedef struct ft_visit {
+    ft_range children;
+    bool terminal;
+} ft_visit;
+
 enum { FT_NODE_TERMINAL = 1, FT_NODE_HAS_CHILDREN = 2 };
 
 /* Access of one layout. */
@@ -38,8 +43,15 @@ typedef struct ft_trie_ops {
     unsigned (*flags)(const ft_trie *t, uint64_t node);
 
     /* Number of terminal nodes before `node`: the index of a terminal node among key
-     * numbers. */
+     * numbers. Only where key numbers are stored. */
     uint64_t (*terminal_rank)(const ft_trie *t, uint64_t node);
+
+    /* Walks in the order of node numbers, without a search for each node: the place of
+     * `node`, then the children and flags of the node at *place, which moves to the
+     * node after it. A depth-first walk meets the nodes of each level in that order
+     * too. */
+    uint64_t (*seek)(const ft_trie *t, uint64_t node);
+    ft_visit (*visit)(const ft_trie *t, uint64_t node, uint64_t *place);
 } ft_trie_ops;
 
 struct ft_trie {
@@ -47,12 +59,12 @@ struct ft_trie {
     const void *layout; /* the layout's own arrays */
     uint64_t n_nodes;   /* the root included */
     uint64_t n_keys;
-    uint32_t depth;       /* tokens of the longest key */
-    uint32_t max_token;   /* the largest token of any key */
-    bool level_order;     /* the smaller node goes first among ties (base/score.h) */
-    bool has_ids;         /* key numbers are stored */
-    unsigned id_bits;     /* bits a key number */
-    const uint64_t *ids;  /* packed, by terminal rank */
+    uint32_t depth;      /* tokens of the longest key */
+    uint32_t max_token;  /* the largest token of any key */
+    bool level_order;    /* the smaller node goes first among ties (base/score.h) */
+    bool has_ids;        /* key numbers are stored */
+    unsigned id_bits;    /* bits a key number */
+    const uint64_t *ids; /* packed, by terminal rank */
 };
 
 /* Follow tokens[0..n) from the root. UINT64_MAX: no such path. */
@@ -61,8 +73,8 @@ uint64_t ft_trie_walk(const ft_trie *t, const uint32_t *tokens, uint32_t n);
 /* Key number of a terminal node; UINT64_MAX where numbers are not stored. */
 uint64_t ft_trie_key_number(const ft_trie *t, uint64_t node);
 
-/* Walk of all keys below a node, in order, without recursion. Peak memory: the labels of
- * the groups on the path. */
+/* Walk of all keys below a node, in order, without recursion. Peak memory: the labels
+ * of the groups on the path. */
 typedef struct ft_cursor ft_cursor;
 ft_status ft_cursor_open(ft_cursor **out, const ft_trie *t, const uint32_t *prefix,
                          uint32_t n_prefix, ft_error *err);

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * ft-bench: workloads and measurements. See ft-bench(1).
+ */
+#include "bench_gen.h"
+#include "common.h"
+#include "options.h"
+
+int main(int argc, char **argv)
+{
+    static const ft_subcommand rows[] = {
+        {"gen-keys", "make a synthetic library, in order", ft_bench_gen_keys},
+        {NULL, NULL, NULL}};
+    if (!ft_start("ft-bench"))
+        return FT_EXIT_FAILED;
+    return ft_subcommands_run("ft-bench", "make workloads and measure", rows, argc,
+                              argv);
+}

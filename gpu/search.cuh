@@ -1,0 +1,616 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The search kernel: one launch runs all steps of a batch (paper Algorithm 1). A team of
+ * one or more thread blocks takes a query from a queue and keeps it to the end: proposals
+ * hashed in shared memory, (beam, child) pairs shared out over the whole team, exact
+ * selection, results, backtrace, wire record. Where B, K or N are beyond ROOM, the
+ * grid-wide kernel of wide.cuh does the same.
+ *
+ * Assumes: blockDim.x = THREADS, a multiple of 32; grid a multiple of the cluster;
+ * K, B, N <= ROOM.
+ */
+#ifndef FT_GPU_SEARCH_CUH
+#define FT_GPU_SEARCH_CUH
+
+#include "question.h"
+#include "select.cuh"
+
+namespace ft
+{
+
+enum { PROBES_PER_SEARCH = 12 }; /* children that are probed rather than searched */
+
+static __device__ inline uint32_t slot_hash(uint32_t code)
+{
+    return code * 0x9E3779B1u;
+}
+
+struct candidate { /* of the step: 16 bytes, one access */
+    float sum;
+    uint32_t node_low;
+    uint16_t beam, proposal;
+    uint32_t node_high;
+};
+
+struct finding { /* a result */
+    double score;
+    uint64_t node;
+    uint32_t token;
+    uint16_t step, beam;
+};
+
+template <int THREADS, int ROOM> struct memory {
+    enum {
+        SLOTS = 2 * ROOM,
+        CANDIDATES = 4 * ROOM < 3 * THREADS ? 3 * THREADS : 4 * ROOM,
+        FINDINGS = ROOM + (ROOM < 2 * THREADS ? 2 * THREADS : ROOM),
+        EACH = (ROOM + THREADS - 1) / THREADS
+    };
+    static_assert(CANDIDATES >= ROOM + 2 * THREADS, "room to go on after a trim");
+    static_assert(FINDINGS >= ROOM + 2 * THREADS, "room to go on after a trim");
+    static_assert(sizeof(finding) * ROOM <= sizeof(candidate) * CANDIDATES, "reused");
+
+    candidate candidates[CANDIDATES]; /* at the end: the team's best results */
+    finding findings[FINDINGS];
+    uint64_t nodes[ROOM]; /* the frontier, the same in every block of the team */
+    uint64_t first[ROOM]; /* children of each beam */
+    float sums[ROOM];
+    uint32_t n_children[ROOM];
+    uint32_t pairs_before[ROOM + 1];
+    uint32_t slot_code[SLOTS]; /* hash of the position's proposals */
+    uint32_t slot_logp[SLOTS]; /* ft_float_key of the highest */
+    uint16_t slot_proposal[SLOTS];
+    uint32_t tokens[ROOM], codes[ROOM];
+    uint16_t lengths[ROOM];
+    uint32_t n_candidates, n_findings;
+    uint32_t n_kept[2]; /* by the step's parity; block 0's count */
+    uint32_t best_logp, worst_logp, best_sum, worst_sum; /* keys, of this step */
+    uint64_t candidate_bound, finding_bound;             /* keys; below: hopeless */
+    uint32_t query;
+    uint64_t record; /* place of the wire record */
+    unsigned long long n_probes, n_admitted;
+    select_memory<THREADS> select;
+};
+
+static __device__ inline float key_float(uint32_t key)
+{
+    return __uint_as_float(key >> 31 ? key & 0x7fffffffu : ~key);
+}
+
+template <class View, int THREADS, int ROOM> struct searcher {
+    typedef memory<THREADS, ROOM> mem;
+
+    const View &view;
+    const ft_gpu_question &q;
+    mem &m;
+    const team all;
+
+    __device__ rank_key key_of(const candidate &c) const
+    {
+        return {c.sum, (uint64_t)c.node_high << 32 | c.node_low};
+    }
+
+    /* Empty what a step fills. A barrier of the block follows before it is filled. */
+    __device__ void clear_step(unsigned parity)
+    {
+        for (int i = threadIdx.x; i < mem::SLOTS; i += THREADS) {
+            m.slot_code[i] = FT_NO_TOKEN;
+            m.slot_logp[i] = 0;
+        }
+        clear_bins(m.select);
+        if (threadIdx.x == 0) {
+            m.n_candidates = 0;
+            m.n_kept[parity] = 0;
+            m.candidate_bound = 0;
+            m.best_logp = m.best_sum = 0;
+            m.worst_logp = m.worst_sum = ~0u;
+            m.n_probes = m.n_admitted = 0;
+        }
+    }
+
+    /* Hash the position's proposals by their code among the children of level `step`;
+     * of a token's several slots the best counts. */
+    __device__ void take_proposals(uint32_t step)
+    {
+        const uint64_t at = ((uint64_t)m.query * q.n_steps + step) * q.n_proposals;
+        uint32_t best = 0, worst = ~0u;
+        for (uint32_t k = threadIdx.x; k < q.n_proposals; k += THREADS) {
+            const uint32_t token = q.tokens[at + k];
+            const float logp = q.logp[at + k];
+            uint32_t code = FT_NO_TOKEN;
+            if (token != FT_NO_TOKEN && logp > q.token_threshold)
+                code = view.code(token, step + 1);
+            m.tokens[k] = token;
+            m.codes[k] = code;
+            if (code == FT_NO_TOKEN)
+                continue;
+            const uint32_t key = ft_float_key(logp);
+            best = max(best, key);
+            worst = min(worst, key);
+            uint32_t slot = slot_hash(code) & (mem::SLOTS - 1);
+            for (;;) {
+                const uint32_t was = atomicCAS(&m.slot_code[slot], FT_NO_TOKEN, code);
+                if (was == FT_NO_TOKEN || was == code)
+                    break;
+                slot = (slot + 1) & (mem::SLOTS - 1);
+            }
+            atomicMax(&m.slot_logp[slot], key);
+            m.slot_proposal[slot] = (uint16_t)k; /* any of the token's slots */
+        }
+        best = warp_max(best);
+        worst = ~warp_max(~worst);
+        if (threadIdx.x % 32 == 0) {
+            atomicMax(&m.best_logp, best);
+            atomicMin(&m.worst_logp, worst);
+        }
+    }
+
+    __device__ int find_slot(uint32_t code) const
+    {
+        uint32_t slot = slot_hash(code) & (mem::SLOTS - 1);
+        for (;;) {
+            const uint32_t c = m.slot_code[slot];
+            if (c == code)
+                return (int)slot;
+            if (c == FT_NO_TOKEN)
+                return -1;
+            slot = (slot + 1) & (mem::SLOTS - 1);
+        }
+    }
+
+    /* Few children are probed, many are searched: by cost, per beam. */
+    __device__ bool by_proposal(uint32_t n_children) const
+    {
+        return n_children / PROBES_PER_SEARCH > q.n_proposals;
+    }
+
+    /* Child ranges of all beams, and the pairs before each. */
+    __device__ void count_pairs(uint32_t n_beams)
+    {
+        uint32_t n[mem::EACH], best = 0, worst = ~0u;
+        for (int i = 0; i < mem::EACH; i++) {
+            const uint32_t beam = threadIdx.x * mem::EACH + i;
+            n[i] = 0;
+            if (beam >= n_beams)
+                continue;
+            const ft_range r = view.children(m.nodes[beam]);
+            m.first[beam] = r.first;
+            m.n_children[beam] = (uint32_t)r.count;
+            n[i] = by_proposal((uint32_t)r.count) ? q.n_proposals : (uint32_t)r.count;
+            const uint32_t key = ft_float_key(m.sums[beam]);
+            best = max(best, key);
+            worst = min(worst, key);
+        }
+        best = warp_max(best);
+        worst = ~warp_max(~worst);
+        if (threadIdx.x % 32 == 0) {
+            atomicMax(&m.best_sum, best);
+            atomicMin(&m.worst_sum, worst);
+        }
+        uint32_t total;
+        cub::BlockScan<uint32_t, THREADS>(m.select.scan).ExclusiveSum(n, n, total);
+        for (int i = 0; i < mem::EACH; i++) {
+            const uint32_t beam = threadIdx.x * mem::EACH + i;
+            if (beam < n_beams)
+                m.pairs_before[beam] = n[i];
+        }
+        if (threadIdx.x == 0)
+            m.pairs_before[n_beams] = total;
+    }
+
+    /* The match of pair number x, if it is one. */
+    struct match {
+        uint32_t beam, slot;
+        uint64_t node; /* UINT64_MAX: none */
+    };
+
+    __device__ match join(uint32_t x, uint32_t n_beams, uint32_t step) const
+    {
+        uint32_t lo = 0, hi = n_beams;
+        while (hi - lo > 1) {
+            const uint32_t mid = (lo + hi) / 2;
+            if (m.pairs_before[mid] <= x)
+                lo = mid;
+            else
+                hi = mid;
+        }
+        match found = {lo, 0, UINT64_MAX};
+        const uint32_t i = x - m.pairs_before[lo], n = m.n_children[lo];
+        if (!by_proposal(n)) {
+            const uint64_t node = m.first[lo] + i;
+            const int slot = find_slot(view.code_of(node, step + 1));
+            if (slot >= 0) {
+                found.slot = slot;
+                found.node = node;
+            }
+            return found;
+        }
+        const uint32_t code = m.codes[i];
+        if (code == FT_NO_TOKEN)
+            return found;
+        found.slot = find_slot(code);
+        if (m.slot_proposal[found.slot] == i) /* a token's several slots count once */
+            found.node = view.find({m.first[lo], n}, m.tokens[i], code);
+        return found;
+    }
+
+    /* Keep the best B of this block's candidates, so that there is room to go on. */
+    __device__ void trim_candidates()
+    {
+        __syncthreads();
+        const uint32_t n = m.n_candidates;
+        const auto get = [&](uint32_t i) { return key_of(m.candidates[i]); };
+        if (n <= q.beam)
+            return;
+        const verdict v = select_here(n, q.beam, get);
+        keep_here<mem::CANDIDATES>(m.candidates, n, v, &m.n_candidates,
+                                   &m.candidate_bound, get);
+    }
+
+    __device__ void trim_findings()
+    {
+        __syncthreads();
+        const uint32_t n = m.n_findings;
+        const auto get = [&](uint32_t i) {
+            return rank_key{m.findings[i].score, m.findings[i].node};
+        };
+        if (n <= q.n_results)
+            return;
+        const verdict v = select_here(n, q.n_results, get);
+        keep_here<mem::FINDINGS>(m.findings, n, v, &m.n_findings, &m.finding_bound,
+                                 get);
+    }
+
+    /* Least and largest value of n items of this block as keys. */
+    template <class Get>
+    __device__ void value_range(uint32_t n, const Get &get, uint32_t *best,
+                                uint32_t *worst) const
+    {
+        *best = 0;
+        *worst = ~0u;
+        for (uint32_t i = threadIdx.x; i < n; i += THREADS) {
+            const uint32_t key = ft_float_key((float)get(i).value);
+            *best = max(*best, key);
+            *worst = min(*worst, key);
+        }
+        *best = warp_max(*best);
+        *worst = ~warp_max(~*worst);
+    }
+
+    /* Selection by this block alone, in the middle of a step. */
+    template <class Get>
+    __device__ verdict select_here(uint32_t n, uint32_t want, const Get &get)
+    {
+        __shared__ uint32_t best, worst;
+        clear_bins(m.select);
+        if (threadIdx.x == 0) {
+            best = 0;
+            worst = ~0u;
+        }
+        uint32_t mine_best, mine_worst;
+        value_range(n, get, &mine_best, &mine_worst);
+        __syncthreads();
+        if (threadIdx.x % 32 == 0) {
+            atomicMax(&best, mine_best);
+            atomicMin(&worst, mine_worst);
+        }
+        __syncthreads();
+        const bin_scale bins = bin_scale::over(key_float(best), key_float(worst));
+        return select_best(team::alone(), m.select, bins, n, want, get);
+    }
+
+    /* Close the ranks of the items that stay; *bound becomes the worst of them. */
+    template <int CAP, class Item, class Get>
+    __device__ void keep_here(Item *items, uint32_t n, const verdict &v,
+                              uint32_t *n_items, uint64_t *bound, const Get &get)
+    {
+        enum { EACH = (CAP + THREADS - 1) / THREADS };
+        Item mine[EACH];
+        bool stays[EACH];
+        unsigned long long worst = ~0ull;
+#pragma unroll
+        for (int j = 0; j < EACH; j++) {
+            const uint32_t i = threadIdx.x + j * THREADS;
+            stays[j] = i < n && v.keeps(get(i));
+            if (stays[j]) {
+                mine[j] = items[i];
+                worst = min(worst, (unsigned long long)double_key(get(i).value));
+            }
+        }
+        __syncthreads();
+        if (threadIdx.x == 0) {
+            *n_items = 0;
+            *bound = ~0ull;
+        }
+        __syncthreads();
+        if (worst != ~0ull)
+            atomicMin((unsigned long long *)bound, worst);
+#pragma unroll
+        for (int j = 0; j < EACH; j++) {
+            const uint32_t at = take_place(n_items, stays[j]);
+            if (stays[j])
+                items[at] = mine[j];
+        }
+        clear_bins(m.select);
+        __syncthreads();
+    }
+
+    /* This block's share of the step's pairs: candidates and findings appended. */
+    __device__ void expand(uint32_t step, uint32_t n_beams)
+    {
+        const bool last = step + 1 == q.n_steps;
+        const uint64_t total = m.pairs_before[n_beams];
+        const uint32_t from = (uint32_t)(total * all.rank / all.size);
+        const uint32_t to = (uint32_t)(total * (all.rank + 1) / all.size);
+        const double norm = q.norm[step + 1];
+        uint32_t since_candidates = m.n_candidates, since_findings = m.n_findings;
+        uint32_t n_admitted = 0;
+        for (uint32_t base = from; base < to; base += THREADS) {
+            /* A whole round fits; counts are exact only at the trims. */
+            if (since_candidates + THREADS > mem::CANDIDATES) {
+                trim_candidates();
+                since_candidates = m.n_candidates;
+                __syncthreads();
+            }
+            if (since_findings + THREADS > mem::FINDINGS) {
+                trim_findings();
+                since_findings = m.n_findings;
+                __syncthreads();
+            }
+            const uint32_t x = base + threadIdx.x;
+            bool as_beam = false, as_result = false;
+            match found = {0, 0, UINT64_MAX};
+            float sum = 0;
+            double score = 0;
+            if (x < to)
+                found = join(x, n_beams, step);
+            if (found.node != UINT64_MAX &&
+                ft_admit(m.sums[found.beam], key_float(m.slot_logp[found.slot]),
+                         q.token_threshold, q.sentence_threshold, &sum)) {
+                n_admitted++;
+                score = (double)sum * norm;
+                as_beam = !last && double_key(sum) >= m.candidate_bound;
+                as_result = double_key(score) >= m.finding_bound;
+                if (as_beam || as_result) {
+                    const unsigned flags = view.flags(found.node);
+                    as_beam = as_beam && (flags & FT_NODE_HAS_CHILDREN);
+                    as_result = as_result && (flags & FT_NODE_TERMINAL);
+                }
+            }
+            const uint16_t proposal = m.slot_proposal[found.slot];
+            const uint32_t c = take_place(&m.n_candidates, as_beam);
+            if (as_beam)
+                m.candidates[c] = {sum, (uint32_t)found.node, (uint16_t)found.beam,
+                                   proposal, (uint32_t)(found.node >> 32)};
+            const uint32_t f = take_place(&m.n_findings, as_result);
+            if (as_result)
+                m.findings[f] = {score, found.node, m.tokens[proposal],
+                                 (uint16_t)step, (uint16_t)found.beam};
+            since_candidates += last ? 0 : THREADS;
+            since_findings += THREADS;
+        }
+        if (q.stats) {
+            atomicAdd(&m.n_admitted, (unsigned long long)n_admitted);
+            if (threadIdx.x == 0)
+                m.n_probes = to - from;
+        }
+        __syncthreads();
+    }
+
+    /* The team's best B candidates become the frontier of every block. */
+    __device__ uint32_t prune(uint32_t step, ft_gpu_trace *trace)
+    {
+        const unsigned parity = step & 1;
+        const auto get = [&](uint32_t i) { return key_of(m.candidates[i]); };
+        all.sync();
+        uint32_t total = 0;
+        for (unsigned r = 0; r < all.size; r++)
+            total += *all.at(&m.n_candidates, r);
+        const uint32_t n = m.n_candidates;
+        verdict v = verdict::everything();
+        if (total > q.beam) {
+            const float best = key_float(m.best_sum) + key_float(m.best_logp);
+            const float worst = fmaxf(key_float(m.worst_sum) + key_float(m.worst_logp),
+                                      q.sentence_threshold);
+            v = select_best(all, m.select, bin_scale::over(best, worst), n, q.beam, get);
+        }
+        for (uint32_t base = 0; base < n; base += THREADS) {
+            const uint32_t i = base + threadIdx.x;
+            candidate c;
+            bool stays = i < n;
+            if (stays) {
+                c = m.candidates[i];
+                stays = total <= q.beam || v.keeps(key_of(c));
+            }
+            const uint32_t at = take_place(all.at(&m.n_kept[parity], 0), stays);
+            if (!stays)
+                continue;
+            for (unsigned r = 0; r < all.size; r++) {
+                all.at(m.nodes, r)[at] = key_of(c).node;
+                all.at(m.sums, r)[at] = c.sum;
+            }
+            trace[(uint64_t)step * q.beam + at] = {m.tokens[c.proposal], c.beam};
+        }
+        all.sync();
+        return *all.at(&m.n_kept[parity], 0);
+    }
+
+    __device__ void note_stats(uint32_t step, uint32_t n_beams, uint32_t n_kept,
+                               long long start)
+    {
+        if (!q.stats || threadIdx.x)
+            return;
+        ft_gpu_step_stats *s = &q.stats[(uint64_t)m.query * q.n_steps + step];
+        atomicAdd(&s->probes, m.n_probes);
+        atomicAdd(&s->candidates, m.n_admitted);
+        if (all.rank == 0) {
+            s->beams = n_beams;
+            s->kept = n_kept;
+            s->cycles = (unsigned long long)(clock64() - start);
+        }
+    }
+
+    /* The team's best N findings, in every block's `best` (in no order). Returns how
+     * many. */
+    __device__ uint32_t gather_findings(finding *best)
+    {
+        const auto get = [&](uint32_t i) {
+            return rank_key{m.findings[i].score, m.findings[i].node};
+        };
+        uint32_t key_best, key_worst, total = 0;
+        const uint32_t n = m.n_findings;
+        clear_step(0);
+        __syncthreads();
+        value_range(n, get, &key_best, &key_worst);
+        if (threadIdx.x % 32 == 0) {
+            atomicMax(&m.best_sum, key_best);
+            atomicMin(&m.worst_sum, key_worst);
+        }
+        all.sync();
+        key_best = 0;
+        key_worst = ~0u;
+        for (unsigned r = 0; r < all.size; r++) {
+            total += *all.at(&m.n_findings, r);
+            key_best = max(key_best, *all.at(&m.best_sum, r));
+            key_worst = min(key_worst, *all.at(&m.worst_sum, r));
+        }
+        verdict v = verdict::everything();
+        if (total > q.n_results)
+            v = select_best(all, m.select,
+                            bin_scale::over(key_float(key_best), key_float(key_worst)),
+                            n, q.n_results, get);
+        for (uint32_t base = 0; base < n; base += THREADS) {
+            const uint32_t i = base + threadIdx.x;
+            const bool stays = i < n && (total <= q.n_results || v.keeps(get(i)));
+            const uint32_t at = take_place(all.at(&m.n_kept[0], 0), stays);
+            if (stays)
+                for (unsigned r = 0; r < all.size; r++)
+                    all.at(best, r)[at] = m.findings[i];
+        }
+        all.sync();
+        return *all.at(&m.n_kept[0], 0);
+    }
+
+    /* Order the results by counting, reserve the record and write it: paper Appendix
+     * D.3. Ascending, so the best is the last. */
+    __device__ void answer(const ft_gpu_trace *trace)
+    {
+        finding *best = reinterpret_cast<finding *>(m.candidates);
+        const uint32_t n = gather_findings(best);
+        const uint32_t step = THREADS * all.size;
+        for (uint32_t i = all.rank * THREADS + threadIdx.x; i < n; i += step) {
+            const rank_key mine = {best[i].score, best[i].node};
+            uint32_t place = 0;
+            for (uint32_t j = 0; j < n; j++)
+                place += before(mine, {best[j].score, best[j].node});
+            for (unsigned r = 0; r < all.size; r++) {
+                all.at(m.lengths, r)[place] = best[i].step + 1;
+                all.at(m.pairs_before, r)[place] = i; /* the finding of this place */
+            }
+        }
+        all.sync();
+
+        uint32_t length[mem::EACH], total;
+        for (int i = 0; i < mem::EACH; i++) {
+            const uint32_t place = threadIdx.x * mem::EACH + i;
+            length[i] = place < n ? m.lengths[place] : 0;
+        }
+        cub::BlockScan<uint32_t, THREADS>(m.select.scan)
+            .ExclusiveSum(length, length, total);
+        for (int i = 0; i < mem::EACH; i++) {
+            const uint32_t place = threadIdx.x * mem::EACH + i;
+            if (place < n)
+                m.n_children[place] = length[i]; /* tokens before this result's */
+        }
+        const uint64_t bytes = 8 + 16ull * n + 4ull * total;
+        if (all.rank == 0 && threadIdx.x == 0) {
+            /* Records lie at multiples of 8. */
+            const uint64_t at = atomicAdd(q.out_used, (bytes + 7) / 8 * 8);
+            for (unsigned r = 0; r < all.size; r++)
+                *all.at(&m.record, r) = at;
+            q.records[m.query] = {at, bytes};
+        }
+        all.sync();
+        write_record(best, n, trace);
+    }
+
+    __device__ void write_record(const finding *best, uint32_t n,
+                                 const ft_gpu_trace *trace) const
+    {
+        uint8_t *record = q.out + m.record;
+        double *scores = reinterpret_cast<double *>(record + 8);
+        uint64_t *ends = reinterpret_cast<uint64_t *>(record + 8 + 8ull * n);
+        uint32_t *tokens = reinterpret_cast<uint32_t *>(record + 8 + 16ull * n);
+        if (all.rank == 0 && threadIdx.x == 0)
+            *reinterpret_cast<uint64_t *>(record) = n;
+        for (uint32_t place = all.rank * THREADS + threadIdx.x; place < n;
+             place += THREADS * all.size) {
+            const finding &f = best[m.pairs_before[place]];
+            const uint32_t at = m.n_children[place];
+            scores[place] = f.score;
+            ends[place] = at + f.step + 1;
+            uint32_t token = f.token, beam = f.beam;
+            for (uint32_t t = f.step;; t--) {
+                tokens[at + t] = token;
+                if (t == 0)
+                    break;
+                const ft_gpu_trace from = trace[(uint64_t)(t - 1) * q.beam + beam];
+                token = from.token;
+                beam = from.beam;
+            }
+        }
+    }
+
+    __device__ void run(ft_gpu_trace *trace)
+    {
+        if (threadIdx.x == 0) {
+            m.nodes[0] = 0;
+            m.sums[0] = 0;
+            m.n_findings = 0;
+            m.finding_bound = 0;
+        }
+        uint32_t n_beams = 1;
+        for (uint32_t step = 0; step < q.n_steps && n_beams; step++) {
+            const long long start = clock64();
+            clear_step(step & 1);
+            __syncthreads();
+            take_proposals(step);
+            count_pairs(n_beams);
+            __syncthreads();
+            expand(step, n_beams);
+            const uint32_t n_kept = step + 1 < q.n_steps ? prune(step, trace) : 0;
+            note_stats(step, n_beams, n_kept, start);
+            n_beams = n_kept;
+        }
+        __syncthreads();
+        answer(trace);
+    }
+};
+
+template <class View, int THREADS, int ROOM>
+__global__ void __launch_bounds__(THREADS)
+    search(const View view, const ft_gpu_question q)
+{
+    extern __shared__ __align__(16) unsigned char raw[];
+    memory<THREADS, ROOM> &m = *reinterpret_cast<memory<THREADS, ROOM> *>(raw);
+    const team all = team::whole();
+    searcher<View, THREADS, ROOM> s = {view, q, m, all};
+    ft_gpu_trace *trace =
+        q.trace + (uint64_t)(blockIdx.x / all.size) * q.n_steps * q.beam;
+    for (;;) {
+        if (all.rank == 0 && threadIdx.x == 0) {
+            const uint32_t next = atomicAdd(q.next_query, 1u);
+            for (unsigned r = 0; r < all.size; r++)
+                *all.at(&m.query, r) = next;
+        }
+        all.sync();
+        if (m.query >= q.n_queries)
+            return; /* nobody touches this block's memory any more */
+        s.run(trace);
+        all.sync();
+    }
+}
+
+} // namespace ft
+
+#endif

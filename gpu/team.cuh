@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The thread blocks that work on one query: a cluster (compute capability 9.0 and up),
+ * which shares memory and barriers, or a single block. Host code launches clusters only
+ * where there are any.
+ */
+#ifndef FT_GPU_TEAM_CUH
+#define FT_GPU_TEAM_CUH
+
+#include <cooperative_groups.h>
+#include <stdint.h>
+
+namespace ft
+{
+
+struct team {
+    unsigned rank, size; /* of this block, in blocks */
+
+    static __device__ team whole()
+    {
+#if __CUDA_ARCH__ >= 900
+        const auto cluster = cooperative_groups::this_cluster();
+        return {cluster.block_rank(), cluster.num_blocks()};
+#else
+        return {0, 1};
+#endif
+    }
+
+    static __device__ team alone()
+    {
+        return {0, 1};
+    }
+
+    /* Number of this team among those of the grid, and how many there are. */
+    __device__ unsigned number(const team &all) const
+    {
+        return blockIdx.x / all.size;
+    }
+
+    /* A barrier of all threads; what was written to shared or device memory before it is
+     * seen by the team after it. */
+    __device__ void sync() const
+    {
+#if __CUDA_ARCH__ >= 900
+        if (size > 1) {
+            cooperative_groups::this_cluster().sync();
+            return;
+        }
+#endif
+        __syncthreads();
+    }
+
+    /* The same shared variable in block `of` of the team. */
+    template <class T> __device__ T *at(T *mine, unsigned of) const
+    {
+#if __CUDA_ARCH__ >= 900
+        if (size > 1)
+            return cooperative_groups::this_cluster().map_shared_rank(mine, of);
+#endif
+        return mine;
+    }
+};
+
+/* Add `yes` lanes' worth to *counter with one atomic a warp; returns the lane's own
+ * place. All lanes of the warp call it. */
+static __device__ inline uint32_t take_place(uint32_t *counter, bool yes)
+{
+    const unsigned lanes = __ballot_sync(~0u, yes);
+    const unsigned lane = threadIdx.x % 32;
+    uint32_t base = 0;
+    if (lane == 0 && lanes)
+        base = atomicAdd(counter, __popc(lanes));
+    base = __shfl_sync(~0u, base, 0);
+    return base + __popc(lanes & ((1u << lane) - 1));
+}
+
+static __device__ inline uint32_t warp_max(uint32_t v)
+{
+    for (int step = 16; step; step /= 2)
+        v = max(v, __shfl_xor_sync(~0u, v, step));
+    return v;
+}
+
+} // namespace ft
+
+#endif

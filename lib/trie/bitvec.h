@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Bit vectors with rank and select, 64 bits throughout. Bits come in blocks of 512.
+ * The rank directory (Vigna's rank9, 25% of the bits) holds two words a block: ones
+ * before the block, and seven 9-bit counts of ones before its words 1 to 7. Select
+ * starts from hints, the block of every 1024th zero, so that a long run of ones (a
+ * hub's children) costs a binary search over the blocks between two hints and no scan.
+ *
+ * Bits and directory have n_bits / 512 + 1 blocks: place n_bits always exists, and the
+ * bits from n_bits on are zero.
+ */
+#ifndef FT_TRIE_BITVEC_H
+#define FT_TRIE_BITVEC_H
+
+#include "base/bits.h"
+#include "base/mem.h"
+
+enum { FT_BLOCK_BITS = 512, FT_HINT_STEP = 1024 };
+
+/* Hints are 32-bit block numbers. */
+#define FT_MAX_BITS (((uint64_t)1 << 32) * FT_BLOCK_BITS - 1)
+
+typedef struct ft_bitvec {
+    const uint64_t *words;
+    const uint64_t *rank;  /* NULL: neither rank nor select */
+    const uint32_t *hints; /* of zeros; NULL: select searches the whole directory */
+    uint64_t n_bits, n_ones;
+} ft_bitvec;
+
+static inline uint64_t ft_bitvec_blocks(uint64_t n_bits)
+{
+    return n_bits / FT_BLOCK_BITS + 1;
+}
+
+/* Bytes of the bits, of the rank directory, and number of hints of n_zeros zeros. */
+static inline uint64_t ft_bitvec_bytes(uint64_t n_bits)
+{
+    return ft_bitvec_blocks(n_bits) * (FT_BLOCK_BITS / 8);
+}
+
+static inline uint64_t ft_bitvec_rank_bytes(uint64_t n_bits)
+{
+    return ft_bitvec_blocks(n_bits) * 16;
+}
+
+static inline uint64_t ft_bitvec_hints(uint64_t n_zeros)
+{
+    return n_zeros / FT_HINT_STEP + (n_zeros % FT_HINT_STEP != 0);
+}
+
+/* Ones in the block before its word number `word` (0 to 7), from the second directory
+ * word, whose top bit is zero. */
+static inline uint64_t ft_block_ones(uint64_t counts, unsigned word)
+{
+    return counts >> (word ? 9 * (word - 1) : 63) & 0x1ff;
+}
+
+/* Ones before place i, i <= n_bits. */
+static inline uint64_t ft_bitvec_rank1(const ft_bitvec *b, uint64_t i)
+{
+    const uint64_t *r = b->rank + i / FT_BLOCK_BITS * 2;
+    return r[0] + ft_block_ones(r[1], i / 64 % 8) +
+           ft_popcount(b->words[i / 64] & ft_low_mask(i % 64));
+}
+
+static inline uint64_t ft_block_before(const ft_bitvec *b, uint64_t block, bool one)
+{
+    const uint64_t ones = b->rank[block * 2];
+    return one ? ones : block * FT_BLOCK_BITS - ones;
+}
+
+/* Place of bit number k (from 0) with the value `one` in blocks lo to hi. */
+static inline uint64_t ft_bitvec_select_in(const ft_bitvec *b, uint64_t k, bool one,
+                                           uint64_t lo, uint64_t hi)
+{
+    while (hi - lo > 8) {
+        const uint64_t mid = lo + (hi - lo) / 2;
+        if (ft_block_before(b, mid, one) <= k)
+            lo = mid;
+        else
+            hi = mid - 1;
+    }
+    while (lo < hi && ft_block_before(b, lo + 1, one) <= k)
+        lo++;
+    k -= ft_block_before(b, lo, one);
+
+    const uint64_t counts = b->rank[lo * 2 + 1];
+    unsigned word = 0;
+    uint64_t before = 0;
+    for (unsigned step = 4; step; step /= 2) {
+        const uint64_t ones = ft_block_ones(counts, word + step);
+        const uint64_t here = one ? ones : (word + step) * 64 - ones;
+        word += here <= k ? step : 0;
+        before = here <= k ? here : before;
+    }
+    const uint64_t place = lo * 8 + word;
+    const uint64_t w = one ? b->words[place] : ~b->words[place];
+    return place * 64 + ft_select_in_word(w, (unsigned)(k - before));
+}
+
+/* Place of zero number k, k < n_bits - n_ones. */
+static inline uint64_t ft_bitvec_select0(const ft_bitvec *b, uint64_t k)
+{
+    uint64_t lo = 0, hi = b->n_bits / FT_BLOCK_BITS;
+    if (b->hints) {
+        const uint64_t h = k / FT_HINT_STEP;
+        lo = b->hints[h];
+        if ((h + 1) * FT_HINT_STEP < b->n_bits - b->n_ones)
+            hi = b->hints[h + 1];
+    }
+    return ft_bitvec_select_in(b, k, false, lo, hi);
+}
+
+/* Place of one number k, k < n_ones. There are no hints of ones: the search is over the
+ * whole directory. */
+static inline uint64_t ft_bitvec_select1(const ft_bitvec *b, uint64_t k)
+{
+    return ft_bitvec_select_in(b, k, true, 0, b->n_bits / FT_BLOCK_BITS);
+}
+
+/* The first zero at or after place i; there is one in the vector. */
+static inline uint64_t ft_bitvec_next0(const ft_bitvec *b, uint64_t i)
+{
+    uint64_t word = i / 64;
+    uint64_t zeros = ~b->words[word] & ~ft_low_mask(i % 64);
+    while (!zeros)
+        zeros = ~b->words[++word];
+    return word * 64 + (unsigned)__builtin_ctzll(zeros);
+}
+
+/* Bits i to i + n - 1 (n is 1 to 64, i + n <= n_bits) as the low bits of a word. */
+static inline uint64_t ft_bitvec_get(const ft_bitvec *b, uint64_t i, unsigned n)
+{
+    const unsigned shift = i % 64;
+    uint64_t w = b->words[i / 64] >> shift;
+    if (shift + n > 64)
+        w |= b->words[i / 64 + 1] << (64 - shift);
+    return w & ft_low_mask(n);
+}
+
+/* The directories of bits that come word by word. */
+typedef struct ft_bitvec_index {
+    ft_buf rank;
+    ft_buf hints;
+    uint64_t n_words, n_ones, block_ones;
+    uint64_t n_zeros; /* bits beyond the last do not count */
+} ft_bitvec_index;
+
+/* Add the next word, of which `n` bits (1 to 64; less than 64 only in the last word; 0:
+ * padding) belong to the vector. */
+ft_status ft_bitvec_index_add(ft_bitvec_index *x, uint64_t word, unsigned n,
+                              ft_error *err);
+void ft_bitvec_index_free(ft_bitvec_index *x);
+
+/* Check the directories of blocks first to last - 1 against the bits. Says the truth
+ * about the vector once it has passed over all blocks, in any order. */
+ft_status ft_bitvec_check(const ft_bitvec *b, uint64_t first, uint64_t last,
+                          ft_error *err);
+
+/* Are the bits from n_bits to the end of the last block zero? */
+bool ft_bitvec_padding_ok(const ft_bitvec *b);
+
+/* Packed arrays (base/bits.h) of n fields: bytes, the spare word included, and are the
+ * bits behind the last field zero? */
+static inline uint64_t ft_packed_bytes(uint64_t n, unsigned width)
+{
+    return (ft_words(n * width) + 1) * 8;
+}
+
+bool ft_packed_padding_ok(const uint64_t *words, uint64_t n, unsigned width);
+
+#endif

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * One sorted input of keys (trie/keys.h), whatever its form.
+ */
+#ifndef FT_TRIE_KEYS_INPUT_H
+#define FT_TRIE_KEYS_INPUT_H
+
+#include "io/tokens.h"
+#include "trie/index.h"
+#include "trie/keys.h"
+
+typedef struct ft_keys_input {
+    ft_tokens *reader; /* text or binary, or NULL: */
+    ft_stream *stream; /* the reader's */
+    ft_index *index;   /* an index and the walk of its keys */
+    ft_cursor *cursor;
+    ft_buf image; /* the index, where it cannot be mapped */
+    uint32_t *tokens;
+    uint64_t cap;
+    uint32_t n;   /* of the key that is current; 0: before the first or at the end */
+    uint32_t lcp; /* with the key before it */
+    uint64_t n_read, n_duplicates;
+} ft_keys_input;
+
+/* *in is zeroed. "-": standard input. */
+ft_status ft_keys_input_open(ft_keys_input *in, const char *path, ft_error *err);
+
+/* Go to the next key that differs from the current one. */
+ft_status ft_keys_input_next(ft_keys_input *in, ft_error *err);
+
+/* Decompressed bytes read so far. */
+uint64_t ft_keys_input_bytes(const ft_keys_input *in);
+void ft_keys_input_close(ft_keys_input *in);
+
+#endif

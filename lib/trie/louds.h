@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the paper's layouts share (Section 2.2, Appendix A): the tree as LOUDS bits, and
+ * which nodes end a key. For each node in level order: a one for each child, then a
+ * zero; no super-root, so n nodes take 2 n - 1 bits. The run of node v starts behind
+ * zero number v - 1, and the one at place p is the edge into node p - v + 1.
+ */
+#ifndef FT_TRIE_LOUDS_H
+#define FT_TRIE_LOUDS_H
+
+#include "trie/bitvec.h"
+#include "trie/layout.h"
+
+/* ft_trie.layout points to a struct that starts with this one. */
+typedef struct ft_louds {
+    ft_bitvec louds;
+    ft_bitvec terminal; /* a bit a node; rank only where key numbers are stored */
+} ft_louds;
+
+/* Accessors for ft_trie_ops. */
+ft_range ft_louds_children(const ft_trie *t, uint64_t node);
+unsigned ft_louds_flags(const ft_trie *t, uint64_t node);
+uint64_t ft_louds_terminal_rank(const ft_trie *t, uint64_t node);
+uint64_t ft_louds_seek(const ft_trie *t, uint64_t node);
+ft_visit ft_louds_visit(const ft_trie *t, uint64_t node, uint64_t *place);
+
+/* Their parts of a layout's functions. `open` adds the sections it has used to *n_used
+ * and sets trie->ids and trie->id_bits. */
+ft_status ft_louds_build(ft_writer *w, const ft_levels *levels);
+ft_status ft_louds_build_ids(ft_writer *w, const ft_levels *levels);
+ft_status ft_louds_open(ft_louds *l, ft_trie *trie, const ft_sections *sections,
+                        uint32_t *n_used, ft_error *err);
+ft_status ft_louds_verify(const ft_trie *trie, uint32_t n_threads, ft_error *err);
+
+/* A bit vector's sections: write them, find them, check them in parallel. rank_type or
+ * hints_type 0: there is no such directory. */
+ft_status ft_vector_end(ft_bits_out *b, uint32_t rank_type, uint32_t hints_type,
+                        uint64_t n_bits);
+ft_status ft_vector_open(ft_bitvec *b, const ft_sections *s, uint32_t type,
+                         uint32_t rank_type, uint32_t hints_type, ft_error *err);
+ft_status ft_vector_verify(const ft_bitvec *b, const char *name, uint32_t n_threads,
+                           ft_error *err);
+
+#endif

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "trie/wide.h"
+
+#include "trie/parallel.h"
+
+enum { PIECE_LABELS = 1 << 16 };
+
+static void wide_labels(const ft_trie *t, uint64_t first, uint64_t count, uint32_t *out)
+{
+    const ft_wide *l = t->layout;
+    memcpy(out, l->labels + first - 1, count * sizeof *out);
+}
+
+static uint64_t wide_find(const ft_trie *t, ft_range range, uint32_t token)
+{
+    const ft_wide *l = t->layout;
+    if (range.count == 0)
+        return UINT64_MAX;
+    const uint32_t *labels = l->labels + range.first - 1, *base = labels;
+    for (uint64_t n = range.count; n > 1;) {
+        const uint64_t half = n / 2;
+        base += base[half - 1] < token ? half : 0;
+        n -= half;
+    }
+    return *base == token ? range.first + (uint64_t)(base - labels) : UINT64_MAX;
+}
+
+static const ft_trie_ops wide_ops = {
+    .children = ft_louds_children,
+    .labels = wide_labels,
+    .find = wide_find,
+    .flags = ft_louds_flags,
+    .terminal_rank = ft_louds_terminal_rank,
+    .seek = ft_louds_seek,
+    .visit = ft_louds_visit,
+};
+
+static void put_labels(ft_writer *w, const ft_chunk *c)
+{
+    const uint16_t *highs = c->highs;
+    for (uint64_t done = 0; done < c->n_nodes; done += FT_GROUP_NODES) {
+        const ft_group *g = &c->groups[done / FT_GROUP_NODES];
+        const uint64_t left = c->n_nodes - done;
+        const unsigned n = left < FT_GROUP_NODES ? (unsigned)left : FT_GROUP_NODES;
+        uint32_t labels[FT_GROUP_NODES];
+        for (unsigned i = 0; i < FT_GROUP_NODES; i++)
+            labels[i] = g->low[i];
+        for (uint64_t high = g->high; high; high &= high - 1)
+            labels[__builtin_ctzll(high)] |= (uint32_t)*highs++ << 16;
+        ft_section_put(w, labels, n * sizeof *labels);
+    }
+}
+
+static ft_status wide_build(ft_writer *w, const ft_levels *levels)
+{
+    const uint64_t n = levels->n_nodes - 1;
+    ft_status st = ft_louds_build(w, levels);
+    if (st != FT_OK)
+        return st;
+    ft_section_begin(w, FT_SECTION_LABELS, n, 0, n * 4);
+    ft_group_iter it = ft_levels_from(levels, 1);
+    for (const ft_chunk *c = ft_chunk_first(&it); c; c = ft_chunk_next(&it))
+        put_labels(w, c);
+    st = ft_section_end(w);
+    return st == FT_OK ? ft_louds_build_ids(w, levels) : st;
+}
+
+static ft_status wide_open(ft_trie *trie, const ft_sections *sections, ft_error *err)
+{
+    const uint64_t n = trie->n_nodes - 1;
+    uint32_t n_used = 1;
+    ft_wide *l = ft_new(ft_wide, err);
+    if (!l)
+        return FT_ENOMEM;
+    trie->layout = l;
+    trie->ops = &wide_ops;
+    ft_status st = ft_louds_open(&l->base, trie, sections, &n_used, err);
+    if (st != FT_OK)
+        return st;
+    const void *data;
+    st = ft_sections_find(sections, &(ft_section_want){FT_SECTION_LABELS, 0, n, n * 4},
+                          &data, err);
+    if (st != FT_OK)
+        return st;
+    l->labels = data;
+    return ft_sections_only(sections, n_used, err);
+}
+
+static ft_status check_labels(void *arg, uint64_t begin, uint64_t end, ft_error *err)
+{
+    const ft_trie *t = arg;
+    const ft_wide *l = t->layout;
+    uint32_t max = 0;
+    for (uint64_t i = begin; i < end; i++)
+        max = l->labels[i] > max ? l->labels[i] : max;
+    if (max > t->max_token)
+        return ft_fail(err, FT_EFORMAT,
+                       "section labels: token %u, the largest is to be %u", max,
+                       t->max_token);
+    return FT_OK;
+}
+
+static ft_status wide_verify(const ft_trie *trie, uint32_t n_threads, ft_error *err)
+{
+    const ft_status st = ft_louds_verify(trie, n_threads, err);
+    if (st != FT_OK)
+        return st;
+    return ft_parallel(trie->n_nodes - 1, PIECE_LABELS, n_threads, check_labels,
+                       (void *)trie, err);
+}
+
+const ft_layout ft_layout_wide = {
+    .name = "wide",
+    .summary = "32-bit labels (what MARISA-Opt stores)",
+    .id = FT_LAYOUT_WIDE,
+    .build = wide_build,
+    .open = wide_open,
+    .verify = wide_verify,
+};

@@ -1,0 +1,9 @@
+# SPDX-License-Identifier: Apache-2.0
+# What every Bats file here loads. The commands come from $FT_BUILD (default: build).
+#   $T  an empty folder of this test's own
+#   $D  testdata
+top=$(cd "$BATS_TEST_DIRNAME/../.." && pwd)
+PATH=$(cd "$top" && cd "${FT_BUILD:-build}" && pwd):$PATH
+T=${BATS_TEST_TMPDIR:-}
+D=$top/testdata
+export LC_ALL=C.UTF-8
