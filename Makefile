@@ -205,7 +205,7 @@ INSTALLED = $(foreach f,$(BINS),$(BINDIR)/$(notdir $(f))) \
 install: all $(COMPLETIONS)
 	install -d $(sort $(dir $(INSTALLED)))
 	install -m 755 $(BINS) $(BINDIR)
-	$(foreach s,1 5 7,install -m 644 $(wildcard man/*.$(s)) $(SHARE)/man/man$(s) &&) :
+	$(foreach f,$(MAN),install -m 644 $(f) $(call MAN_TO,$(f)) &&) :
 	install -m 644 $(COMPLETIONS) $(SHARE)/bash-completion/completions
 	install -m 644 README.md LICENSE $(SHARE)/doc/flashtrie
 

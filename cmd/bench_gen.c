@@ -128,19 +128,16 @@ static ft_status put_binary(ft_sink *out, block *b, const uint32_t *tokens, uint
 static ft_status put_keys(const gen_keys *o, ft_keygen *g, ft_sink *out, block *b,
                           ft_error *err)
 {
-    for (uint64_t i = 1;; i++) {
-        const uint32_t *tokens;
-        uint32_t n, lcp;
-        ft_status st = ft_keygen_next(g, &tokens, &n, &lcp, err);
-        if (st != FT_OK || n == 0)
-            return st;
+    const uint32_t *tokens;
+    uint32_t n, lcp;
+    ft_status st = FT_OK;
+    for (uint64_t i = 1; st == FT_OK && ft_keygen_next(g, &tokens, &n, &lcp); i++) {
         st = o->format == BINARY ? put_binary(out, b, tokens, n, err)
                                  : ft_tokens_write_text(out, tokens, n, err);
-        if (st != FT_OK)
-            return st;
         if (i % KEYS_BETWEEN_CLOCKS == 0 && ft_progress_due())
             show_progress(o, i);
     }
+    return st;
 }
 
 static ft_status run(gen_keys *o, ft_error *err)

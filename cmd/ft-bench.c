@@ -3,6 +3,7 @@
  * ft-bench: workloads and measurements. See ft-bench(1).
  */
 #include "bench_gen.h"
+#include "bench_latency.h"
 #include "common.h"
 #include "options.h"
 
@@ -10,6 +11,7 @@ int main(int argc, char **argv)
 {
     static const ft_subcommand rows[] = {
         {"gen-keys", "make a synthetic library, in order", ft_bench_gen_keys},
+        {"latency", "time single queries, systems side by side", ft_bench_latency},
         {NULL, NULL, NULL}};
     if (!ft_start("ft-bench"))
         return FT_EXIT_FAILED;

@@ -4,7 +4,9 @@
  */
 #include "inspect.h"
 
-#include <stdlib.h>
+#include <poll.h>
+#include <string.h>
+#include <unistd.h>
 
 enum { KEYS_BETWEEN_CLOCKS = 4096 };
 
@@ -87,10 +89,19 @@ static ft_status print_found(const ft_inspect *in, const uint32_t *tokens, uint3
                           (unsigned long long)ft_trie_key_number(t, node));
 }
 
-/* Answers go out before the next key is waited for, so that a program can ask and
- * read in turn. */
+/* Has all of standard input been read that is there to read? The reader of keys may
+ * hold some of it: then answers go out a little early, which does no harm. */
+static bool must_wait(void)
+{
+    struct pollfd p = {.fd = STDIN_FILENO, .events = POLLIN};
+    return poll(&p, 1, 0) == 0;
+}
+
+/* Answers go out before the next key is waited for, so that a program can ask and read
+ * in turn. */
 static ft_status lookup(const ft_inspect *in, const char *path, ft_error *err)
 {
+    const bool asked = !path || strcmp(path, "-") == 0;
     ft_stream *keys = NULL;
     ft_tokens *reader = NULL;
     ft_status st = ft_stream_open(&keys, path, err);
@@ -99,7 +110,7 @@ static ft_status lookup(const ft_inspect *in, const char *path, ft_error *err)
     while (st == FT_OK) {
         const uint32_t *tokens;
         uint32_t n;
-        if (!ft_stream_ready(keys))
+        if (asked && must_wait())
             st = ft_sink_flush(in->out, err);
         if (st == FT_OK)
             st = ft_tokens_next(reader, &tokens, &n, err);

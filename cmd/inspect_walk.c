@@ -19,11 +19,16 @@ typedef struct walk_options {
 static ft_status find_prefix(const ft_inspect *in, const uint32_t *prefix, uint32_t n,
                              uint64_t *node, ft_error *err)
 {
-    *node = ft_trie_walk(ft_index_trie(in->index), prefix, n);
-    return *node == UINT64_MAX
-               ? ft_fail(err, FT_EFORMAT, "%s: no key starts with these %u tokens",
-                         ft_index_name(in->index), n)
-               : FT_OK;
+    const ft_trie *t = ft_index_trie(in->index);
+    uint32_t k = 0;
+    *node = ft_trie_walk(t, prefix, n);
+    if (*node != UINT64_MAX)
+        return FT_OK;
+    while (ft_trie_walk(t, prefix, k + 1) != UINT64_MAX)
+        k++;
+    return ft_fail(err, FT_EFORMAT,
+                   "%s: token %u of the prefix: no key goes on with %u",
+                   ft_index_name(in->index), k + 1, prefix[k]);
 }
 
 /* ", number" of a key, as a column; nothing where numbers are not stored. */

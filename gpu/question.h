@@ -8,6 +8,8 @@
 
 #include <stdint.h>
 
+#include "lib.h"
+
 /* How beam i of the frontier after a step came about. */
 typedef struct ft_gpu_trace {
     uint32_t token;
@@ -31,11 +33,37 @@ typedef struct ft_gpu_question {
     float token_threshold, sentence_threshold;
     const double *norm;  /* n_steps + 1 */
     ft_gpu_trace *trace; /* n_steps * beam a team */
-    uint32_t *next_query;
+    /* Counters that only grow: query number 0 is the one that draws first_ticket, and
+     * byte 0 of `out` is the one at out_base. */
+    uint32_t *next_ticket;
+    uint32_t first_ticket;
     uint8_t *out;
-    unsigned long long *out_used;
+    unsigned long long *out_used, out_base;
     ft_gpu_record *records;   /* n_queries */
     ft_gpu_step_stats *stats; /* n_queries * n_steps, zeroed; or NULL */
 } ft_gpu_question;
+
+/* A candidate or result of the grid-wide search. */
+typedef struct ft_gpu_wide_item {
+    double value;
+    uint64_t node;
+    uint32_t token, beam, step, zero;
+} ft_gpu_wide_item;
+
+/* Device memory of the grid-wide search. */
+typedef struct ft_gpu_wide {
+    uint64_t *nodes; /* the frontier: beam of each */
+    float *sums;
+    ft_range *children;     /* beam */
+    uint64_t *items_before; /* beam + 1, and at least n_results */
+    uint32_t *codes;        /* n_proposals */
+    uint32_t *slot_code, *slot_logp, *slot_proposal; /* slot_mask + 1 */
+    uint32_t slot_mask;
+    ft_gpu_wide_item *candidates, *findings, *kept; /* kept: beam, and n_results */
+    uint64_t cap_candidates;
+    uint64_t cap_findings; /* at least the power of two at or above n_results */
+    uint32_t *bins;
+    void *counters;
+} ft_gpu_wide;
 
 #endif

@@ -525,7 +525,8 @@ template <class View, int THREADS, int ROOM> struct searcher {
         const uint64_t bytes = 8 + 16ull * n + 4ull * total;
         if (all.rank == 0 && threadIdx.x == 0) {
             /* Records lie at multiples of 8. */
-            const uint64_t at = atomicAdd(q.out_used, (bytes + 7) / 8 * 8);
+            const uint64_t at =
+                atomicAdd(q.out_used, (bytes + 7) / 8 * 8) - q.out_base;
             for (unsigned r = 0; r < all.size; r++)
                 *all.at(&m.record, r) = at;
             q.records[m.query] = {at, bytes};
@@ -599,7 +600,7 @@ __global__ void __launch_bounds__(THREADS)
         q.trace + (uint64_t)(blockIdx.x / all.size) * q.n_steps * q.beam;
     for (;;) {
         if (all.rank == 0 && threadIdx.x == 0) {
-            const uint32_t next = atomicAdd(q.next_query, 1u);
+            const uint32_t next = atomicAdd(q.next_ticket, 1u) - q.first_ticket;
             for (unsigned r = 0; r < all.size; r++)
                 *all.at(&m.query, r) = next;
         }

@@ -10,7 +10,7 @@
 
 #include <cub/block/block_scan.cuh>
 
-#include "base/score.h"
+#include "lib.h"
 #include "team.cuh"
 
 namespace ft

@@ -8,58 +8,86 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#ifdef __BMI2__
+#if defined __BMI2__ && !defined __CUDACC__
 #include <immintrin.h>
 #endif
 
-static inline unsigned ft_popcount(uint64_t w)
+#include "base/device.h"
+
+static inline FT_HD unsigned ft_popcount(uint64_t w)
 {
+#ifdef __CUDA_ARCH__
+    return (unsigned)__popcll(w);
+#else
     return (unsigned)__builtin_popcountll(w);
+#endif
+}
+
+/* Place of the lowest set bit; w is not 0. */
+static inline FT_HD unsigned ft_lowest_bit(uint64_t w)
+{
+#ifdef __CUDA_ARCH__
+    return (unsigned)__ffsll((long long)w) - 1;
+#else
+    return (unsigned)__builtin_ctzll(w);
+#endif
 }
 
 /* Number of bits that hold v: 0 for 0, 64 for UINT64_MAX. */
-static inline unsigned ft_bit_width(uint64_t v)
+static inline FT_HD unsigned ft_bit_width(uint64_t v)
 {
+#ifdef __CUDA_ARCH__
+    return 64u - (unsigned)__clzll((long long)v);
+#else
     return v ? 64u - (unsigned)__builtin_clzll(v) : 0;
+#endif
 }
 
 /* Words that hold n bits. */
-static inline uint64_t ft_words(uint64_t n_bits)
+static inline FT_HD uint64_t ft_words(uint64_t n_bits)
 {
     return n_bits / 64 + (n_bits % 64 != 0);
 }
 
-static inline bool ft_bit_get(const uint64_t *words, uint64_t i)
+static inline FT_HD bool ft_bit_get(const uint64_t *words, uint64_t i)
 {
     return words[i / 64] >> (i % 64) & 1;
 }
 
-static inline void ft_bit_set(uint64_t *words, uint64_t i)
+static inline FT_HD void ft_bit_set(uint64_t *words, uint64_t i)
 {
     words[i / 64] |= (uint64_t)1 << (i % 64);
 }
 
 /* Mask of the low n bits, 0 <= n <= 64. */
-static inline uint64_t ft_low_mask(unsigned n)
+static inline FT_HD uint64_t ft_low_mask(unsigned n)
 {
     return n >= 64 ? ~(uint64_t)0 : ((uint64_t)1 << n) - 1;
 }
 
 /* Position of the set bit number k (from 0) of w; w has more than k set bits. */
-static inline unsigned ft_select_in_word(uint64_t w, unsigned k)
+static inline FT_HD unsigned ft_select_in_word(uint64_t w, unsigned k)
 {
-#ifdef __BMI2__
+#if defined __BMI2__ && !defined __CUDACC__
     return (unsigned)__builtin_ctzll(_pdep_u64((uint64_t)1 << k, w));
 #else
-    while (k--)
-        w &= w - 1;
-    return (unsigned)__builtin_ctzll(w);
+    unsigned place = 0; /* halve the window: six steps, whatever k */
+    for (unsigned half = 32; half; half /= 2) {
+        const unsigned n = ft_popcount(w >> place & ft_low_mask(half));
+        if (n <= k) {
+            k -= n;
+            place += half;
+        }
+    }
+    return place;
 #endif
 }
 
 /* Field number i of `width` bits (0 to 64) in a packed array. The array has one word
- * more than ft_words(n * width), so that reading across a border is always in bounds. */
-static inline uint64_t ft_packed_get(const uint64_t *words, uint64_t i, unsigned width)
+ * more than ft_words(n * width), so that reading across a border is always in bounds.
+ */
+static inline FT_HD uint64_t ft_packed_get(const uint64_t *words, uint64_t i,
+                                           unsigned width)
 {
     const uint64_t bit = i * width, w = bit / 64;
     const unsigned shift = bit % 64;
@@ -70,7 +98,8 @@ static inline uint64_t ft_packed_get(const uint64_t *words, uint64_t i, unsigned
 }
 
 /* The array starts zeroed; every field is set once. */
-static inline void ft_packed_set(uint64_t *words, uint64_t i, unsigned width, uint64_t v)
+static inline FT_HD void ft_packed_set(uint64_t *words, uint64_t i, unsigned width,
+                                       uint64_t v)
 {
     const uint64_t bit = i * width, w = bit / 64;
     const unsigned shift = bit % 64;

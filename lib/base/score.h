@@ -17,11 +17,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#ifdef __CUDACC__
-#define FT_HD __host__ __device__
-#else
-#define FT_HD
-#endif
+#include "base/device.h"
 
 /* "No token": an empty slot of a grid; never part of a key. */
 #define FT_NO_TOKEN UINT32_C(0xFFFFFFFF)

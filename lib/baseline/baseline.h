@@ -9,8 +9,8 @@
 #include "engine/engine.h"
 
 /* MARISA-Opt (paper Appendix B.2): state carried from step to step, a worker pool over
- * beams, a two-pointer merge of sorted proposals with sorted children, one shared bounded
- * min-heap. To be used with the layout "wide", which is what it stores. */
+ * beams, a two-pointer merge of sorted proposals with sorted children, one shared
+ * bounded min-heap. To be used with the layout "wide", which is what it stores. */
 extern const ft_engine_ops ft_engine_marisa_opt;
 
 /* Add the rows to the engine table. */

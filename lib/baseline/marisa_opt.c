@@ -64,7 +64,7 @@ static ft_status opt_prepare(ft_cpu_query *q, uint32_t step, ft_error *err)
     for (uint32_t i = 0; i < q->n_proposals; i++)
         if (q->tokens[at + i] != FT_NO_TOKEN &&
             q->logp[at + i] > q->params->token_threshold)
-            list[m++] = (ft_proposal){q->tokens[at + i], q->logp[at + i]};
+            list[m++] = (ft_proposal){q->tokens[at + i], 0, q->logp[at + i]};
     qsort(list, m, sizeof *list, by_token);
     for (uint32_t i = 0; i < m; i++)
         if (n == 0 || list[n - 1].token != list[i].token)
@@ -146,12 +146,11 @@ static void admit(const ft_cpu_extension *x, opt_state *s, uint64_t node,
 }
 
 /* The two-pointer merge of one beam: O(K + children). */
-static void merge(const ft_cpu_extension *x, opt_state *s)
+static void merge(const ft_cpu_extension *x, ft_range all, opt_state *s)
 {
     const ft_trie *trie = x->q->trie;
     const ft_proposal *p = s->sorted[x->step % 2];
     const ft_proposal *const end = p + s->n_sorted[x->step % 2];
-    const ft_range all = trie->ops->children(trie, x->q->nodes[x->beam]);
     uint32_t *labels = x->w->labels;
     for (uint64_t done = 0; done < all.count && p < end; done += FT_CPU_RUN) {
         const uint64_t left = all.count - done;
@@ -175,12 +174,11 @@ static void merge(const ft_cpu_extension *x, opt_state *s)
 /* Slices would repeat the merge: the whole beam is the first slice's. */
 static void opt_expand(ft_cpu_query *q, ft_cpu_worker *w, uint32_t step)
 {
-    ft_cpu_cursor cursor = {0, 0};
-    ft_cpu_extension x;
-    uint64_t slice;
-    while (ft_cpu_take(q, w, step, &cursor, &x, &slice))
-        if (slice == 0)
-            merge(&x, q->state);
+    ft_cpu_item items[FT_CPU_CHUNK];
+    for (uint32_t n; (n = ft_cpu_take(q, w, step, items)) > 0;)
+        for (uint32_t i = 0; i < n; i++)
+            if (items[i].slice == 0)
+                merge(&items[i].x, items[i].children, q->state);
 }
 
 static ft_status opt_prune(ft_cpu_query *q, ft_error *err)

@@ -212,8 +212,8 @@ static ft_status gather(cpu_engine *e, ft_results *out, ft_error *err)
 }
 
 ft_status ft_cpu_search(ft_engine *engine, const ft_batch *batch,
-                        const ft_search_params *params, ft_results *out, ft_stats *stats,
-                        ft_error *err)
+                        const ft_search_params *params, ft_results *out,
+                        ft_stats *stats, ft_error *err)
 {
     cpu_engine *e = (cpu_engine *)engine;
     ft_error ignored;
@@ -247,7 +247,8 @@ ft_status ft_cpu_search(ft_engine *engine, const ft_batch *batch,
 static ft_status open_default(ft_engine **out, const ft_index *index,
                               const ft_engine_options *options, ft_error *err)
 {
-    return ft_cpu_open(out, &ft_engine_cpu, &ft_cpu_policy_default, index, options, err);
+    return ft_cpu_open(out, &ft_engine_cpu, &ft_cpu_policy_default, index, options,
+                       err);
 }
 
 const ft_engine_ops ft_engine_cpu = {

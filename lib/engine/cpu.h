@@ -12,8 +12,8 @@ ft_status ft_cpu_open(ft_engine **out, const ft_engine_ops *ops,
                       const ft_cpu_policy *policy, const ft_index *index,
                       const ft_engine_options *options, ft_error *err);
 ft_status ft_cpu_search(ft_engine *engine, const ft_batch *batch,
-                        const ft_search_params *params, ft_results *out, ft_stats *stats,
-                        ft_error *err);
+                        const ft_search_params *params, ft_results *out,
+                        ft_stats *stats, ft_error *err);
 void ft_cpu_close(ft_engine *engine);
 
 #endif

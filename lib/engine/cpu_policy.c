@@ -5,9 +5,14 @@
  */
 #include "engine/cpu_query.h"
 
-/* A binary search among children costs about as much as probing this many labels of a
- * decoded run (measured). */
-enum { PROBES_PER_SEARCH = 16 };
+enum {
+    /* A binary search among children costs about as much as probing this many labels of
+     * a decoded run (measured). */
+    PROBES_PER_SEARCH = 16,
+
+    /* Below this many children nothing is cheaper than to probe them all. */
+    FEW_CHILDREN = 64
+};
 
 /* Can a child reached with log-prob rho, or a lower one, still enter anything? Sums and
  * scores are monotone in rho, rounding included. */
@@ -18,7 +23,29 @@ static inline bool worthwhile(const ft_cpu_extension *x, float rho)
            ft_topset_admits(&x->w->results, (double)sum * x->q->norm[x->step + 1]);
 }
 
-/* Child `node` is proposed with `rho`: admit it, and keep it as beam, result or both. */
+/* Look at the pending nodes and keep each as beam, result or both. The looks are
+ * independent of each other, so their cache misses overlap. */
+static void look(const ft_cpu_query *q, ft_cpu_worker *w, uint32_t step)
+{
+    const ft_trie *trie = q->trie;
+    const bool last = step + 1 == q->n_steps;
+    uint8_t flags[FT_CPU_PENDING];
+    for (uint32_t i = 0; i < w->n_pending; i++)
+        flags[i] = (uint8_t)trie->ops->flags(trie, w->pending[i].node);
+    for (uint32_t i = 0; i < w->n_pending; i++) {
+        const ft_cpu_match *m = &w->pending[i];
+        ft_candidate c = {m->sum, m->node, m->beam, m->token, step};
+        if ((flags[i] & FT_NODE_HAS_CHILDREN) && !last)
+            ft_cpu_note(w, ft_topset_push(&w->beams, &c, &w->error));
+        if (flags[i] & FT_NODE_TERMINAL) {
+            c.score = (double)m->sum * q->norm[step + 1];
+            ft_cpu_note(w, ft_topset_push(&w->results, &c, &w->error));
+        }
+    }
+    w->n_pending = 0;
+}
+
+/* Child `node` is proposed with `rho`: admit it. */
 static void admit(const ft_cpu_extension *x, uint64_t node, uint32_t token, float rho)
 {
     const ft_cpu_query *q = x->q;
@@ -30,17 +57,12 @@ static void admit(const ft_cpu_extension *x, uint64_t node, uint32_t token, floa
     w->n_candidates++;
     if (!worthwhile(x, rho))
         return;
-    const unsigned flags = q->trie->ops->flags(q->trie, node);
-    ft_candidate c = {sum, node, x->beam, token, x->step};
-    if ((flags & FT_NODE_HAS_CHILDREN) && !x->last)
-        ft_cpu_note(w, ft_topset_push(&w->beams, &c, &w->error));
-    if (flags & FT_NODE_TERMINAL) {
-        c.score = (double)sum * q->norm[x->step + 1];
-        ft_cpu_note(w, ft_topset_push(&w->results, &c, &w->error));
-    }
+    w->pending[w->n_pending++] = (ft_cpu_match){node, sum, x->beam, token};
+    if (w->n_pending == FT_CPU_PENDING)
+        look(q, w, x->step);
 }
 
-/* Few children: decode them and look each up among the proposals. */
+/* Few children: look each edge up among the proposals. */
 static void join_children(const ft_cpu_extension *x, ft_range children,
                           const ft_proposals *p)
 {
@@ -51,12 +73,8 @@ static void join_children(const ft_cpu_extension *x, ft_range children,
         const uint64_t first = children.first + done;
         const uint64_t left = children.count - done;
         const uint32_t n = left < FT_CPU_RUN ? (uint32_t)left : FT_CPU_RUN;
-        trie->ops->labels(trie, first, n, w->labels);
-        uint32_t n_hits = 0;
-        for (uint32_t i = 0; i < n; i++) {
-            w->hits[n_hits] = i;
-            n_hits += ft_proposals_may_have(p, w->labels[i]);
-        }
+        trie->ops->codes(trie, first, n, w->labels);
+        const uint32_t n_hits = ft_proposals_filter(p, w->labels, n, w->hits);
         for (uint32_t i = 0; i < n_hits; i++) {
             const uint32_t at = w->hits[i];
             const ft_proposal *hit = ft_proposals_find(p, w->labels[at]);
@@ -80,36 +98,54 @@ static void join_proposals(const ft_cpu_extension *x, ft_range children,
     }
 }
 
-/* Part number `slice` of the work on one beam. */
-static void extend(const ft_cpu_extension *x, uint64_t slice, const ft_proposals *p)
+/* How many of the proposals, which are best first, are worthwhile. */
+static uint32_t count_worthwhile(const ft_cpu_extension *x, const ft_proposals *p)
 {
-    const ft_cpu_query *q = x->q;
+    uint32_t lo = 0, hi = p->n;
+    while (lo < hi) {
+        const uint32_t mid = lo + (hi - lo) / 2;
+        if (worthwhile(x, p->list[mid].logp))
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo;
+}
+
+/* One item of the step's work; the join is chosen by its cost. */
+static void extend(const ft_cpu_item *item, const ft_proposals *p)
+{
+    const ft_cpu_extension *x = &item->x;
+    const ft_range all = item->children;
+    const uint64_t n = x->q->n_slices, slice = item->slice;
     if (!p->n || !worthwhile(x, p->list[0].logp))
         return;
-    const ft_range all = q->trie->ops->children(q->trie, q->nodes[x->beam]);
-    const uint64_t n = q->n_slices;
-    if (all.count / PROBES_PER_SEARCH <= p->n) {
-        const uint64_t from = all.count * slice / n, to = all.count * (slice + 1) / n;
-        join_children(x, (ft_range){all.first + from, to - from}, p);
-    } else {
-        join_proposals(x, all, p, p->n * slice / n, p->n * (slice + 1) / n);
+    if (all.count > FEW_CHILDREN) {
+        const uint64_t n_good = count_worthwhile(x, p);
+        if (all.count / PROBES_PER_SEARCH > n_good) {
+            join_proposals(x, all, p, n_good * slice / n, n_good * (slice + 1) / n);
+            return;
+        }
     }
+    const uint64_t from = all.count * slice / n, to = all.count * (slice + 1) / n;
+    join_children(x, (ft_range){all.first + from, to - from}, p);
 }
 
 static void expand(ft_cpu_query *q, ft_cpu_worker *w, uint32_t step)
 {
-    ft_cpu_cursor cursor = {0, 0};
-    ft_cpu_extension x;
-    uint64_t slice;
-    while (ft_cpu_take(q, w, step, &cursor, &x, &slice))
-        extend(&x, slice, &q->proposals[step % 2]);
+    ft_cpu_item items[FT_CPU_CHUNK];
+    for (uint32_t n; (n = ft_cpu_take(q, w, step, items)) > 0;)
+        for (uint32_t i = 0; i < n; i++)
+            extend(&items[i], &q->proposals[step % 2]);
+    look(q, w, step);
 }
 
 static ft_status prepare(ft_cpu_query *q, uint32_t step, ft_error *err)
 {
     const uint64_t at = (uint64_t)step * q->n_proposals;
-    return ft_proposals_build(&q->proposals[step % 2], q->tokens + at, q->logp + at,
-                              q->n_proposals, q->params->token_threshold, err);
+    return ft_proposals_build(&q->proposals[step % 2], q->trie, step + 1,
+                              q->tokens + at, q->logp + at, q->n_proposals,
+                              q->params->token_threshold, err);
 }
 
 static ft_status prune(ft_cpu_query *q, ft_error *err)

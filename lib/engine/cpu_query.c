@@ -5,8 +5,6 @@
 #include <string.h>
 #include <time.h>
 
-enum { CHUNK = 8 }; /* items taken at a time */
-
 static double now(void)
 {
     struct timespec t;
@@ -14,27 +12,27 @@ static double now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-bool ft_cpu_take(ft_cpu_query *q, ft_cpu_worker *w, uint32_t step, ft_cpu_cursor *cursor,
-                 ft_cpu_extension *x, uint64_t *slice)
+uint32_t ft_cpu_take(ft_cpu_query *q, ft_cpu_worker *w, uint32_t step,
+                     ft_cpu_item items[FT_CPU_CHUNK])
 {
-    if (cursor->next == cursor->end) {
-        const uint64_t n_items = q->n_beams * q->n_slices;
-        const uint64_t n = q->n_slices > 1 ? 1 : CHUNK;
-        cursor->next =
-            atomic_fetch_add_explicit(&q->next_item, n, memory_order_relaxed);
-        if (cursor->next >= n_items || w->status != FT_OK)
-            return false;
-        cursor->end = cursor->next + n < n_items ? cursor->next + n : n_items;
+    const uint64_t n_items = q->n_beams * q->n_slices;
+    const uint64_t most = q->n_slices > 1 ? 1 : FT_CPU_CHUNK;
+    const uint64_t from =
+        atomic_fetch_add_explicit(&q->next_item, most, memory_order_relaxed);
+    if (from >= n_items || w->status != FT_OK)
+        return 0;
+    const uint32_t n = (uint32_t)(n_items - from < most ? n_items - from : most);
+    for (uint32_t i = 0; i < n; i++) {
+        const uint64_t beam = (from + i) / q->n_slices;
+        items[i] = (ft_cpu_item){
+            .x = {q, w, step, (uint32_t)beam, q->sigmas[beam], step + 1 == q->n_steps},
+            .slice = (from + i) % q->n_slices,
+        };
     }
-    const uint64_t item = cursor->next++, beam = item / q->n_slices;
-    *slice = item % q->n_slices;
-    *x = (ft_cpu_extension){q,
-                            w,
-                            step,
-                            (uint32_t)beam,
-                            q->sigmas[beam],
-                            step + 1 == q->n_steps};
-    return true;
+    /* Apart, so that the processor overlaps the cache misses of several nodes. */
+    for (uint32_t i = 0; i < n; i++)
+        items[i].children = q->trie->ops->children(q->trie, q->nodes[items[i].x.beam]);
+    return n;
 }
 
 /* Set out the next step's work. A few beams are cut into slices, so that the whole team
@@ -143,12 +141,12 @@ ft_status ft_cpu_query_start(ft_cpu_query *q, ft_error *err)
     for (uint32_t i = 0; i < q->n_workers; i++) {
         ft_cpu_worker *w = q->workers[i];
         w->status = FT_OK;
-        w->n_probes = w->n_candidates = 0;
+        w->n_probes = w->n_candidates = w->n_pending = 0;
         ft_topset_reset(&w->results, q->params->n_results);
     }
     void *at = q->trace_at;
-    ft_status st = ft_reserve(&at, &q->cap_trace_at, q->n_steps, sizeof *q->trace_at,
-                              err);
+    ft_status st =
+        ft_reserve(&at, &q->cap_trace_at, q->n_steps, sizeof *q->trace_at, err);
     q->trace_at = at;
     if (st == FT_OK)
         st = reserve_frontier(q, 1, err);

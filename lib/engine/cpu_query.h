@@ -14,7 +14,18 @@
 #include "engine/proposals.h"
 #include "engine/topset.h"
 
-enum { FT_CPU_RUN = 1024 }; /* labels decoded at a time */
+enum {
+    FT_CPU_RUN = 1024,    /* labels decoded at a time */
+    FT_CPU_PENDING = 256, /* candidates whose nodes are looked at together */
+    FT_CPU_CHUNK = 8      /* items taken at a time */
+};
+
+/* A match that may enter, before its node has been looked at. */
+typedef struct ft_cpu_match {
+    uint64_t node;
+    float sum;
+    uint32_t beam, token;
+} ft_cpu_match;
 
 /* What each thread owns. */
 typedef struct ft_cpu_worker {
@@ -22,6 +33,8 @@ typedef struct ft_cpu_worker {
     uint64_t n_probes, n_candidates;
     ft_status status;
     ft_error error;
+    uint32_t n_pending;
+    ft_cpu_match pending[FT_CPU_PENDING];
     uint32_t labels[FT_CPU_RUN];
     uint32_t hits[FT_CPU_RUN];
 } ft_cpu_worker;
@@ -34,8 +47,8 @@ typedef struct ft_cpu_trace {
 
 typedef struct ft_cpu_query ft_cpu_query;
 
-/* How a step is done; the rest (scheduling, frontier, backtrace, output) is shared by all
- * CPU systems. */
+/* How a step is done; the rest (scheduling, frontier, backtrace, output) is shared by
+ * all CPU systems. */
 typedef struct ft_cpu_policy {
     /* Make room for `state`, once a query slot; may be NULL. */
     ft_status (*open)(ft_cpu_query *q, ft_error *err);
@@ -101,13 +114,17 @@ typedef struct ft_cpu_extension {
     bool last; /* nothing goes on after this step */
 } ft_cpu_extension;
 
-/* Take the next item of the step: its beam in *x, its part in *slice of q->n_slices.
- * *cursor starts as {0, 0}. False: no more, or the worker has failed. */
-typedef struct ft_cpu_cursor {
-    uint64_t next, end;
-} ft_cpu_cursor;
-bool ft_cpu_take(ft_cpu_query *q, ft_cpu_worker *w, uint32_t step, ft_cpu_cursor *cursor,
-                 ft_cpu_extension *x, uint64_t *slice);
+/* A part of the work on one beam. */
+typedef struct ft_cpu_item {
+    ft_cpu_extension x;
+    uint64_t slice; /* of the query's n_slices */
+    ft_range children;
+} ft_cpu_item;
+
+/* Take the next items of the step, with their beams' children. Returns how many, 0 when
+ * there are no more or the worker has failed. */
+uint32_t ft_cpu_take(ft_cpu_query *q, ft_cpu_worker *w, uint32_t step,
+                     ft_cpu_item items[FT_CPU_CHUNK]);
 
 /* The first failure of a worker stays. */
 static inline void ft_cpu_note(ft_cpu_worker *w, ft_status st)
@@ -119,8 +136,8 @@ static inline void ft_cpu_note(ft_cpu_worker *w, ft_status st)
 /* Prepare for ft_cpu_query_run; called once, by one thread. */
 ft_status ft_cpu_query_start(ft_cpu_query *q, ft_error *err);
 
-/* Each member of the team calls this; all return when the search has ended. Failures are
- * in the workers' status. */
+/* Each member of the team calls this; all return when the search has ended. Failures
+ * are in the workers' status. */
 void ft_cpu_query_run(ft_cpu_query *q, uint32_t member);
 
 /* Append the wire record of the results to *out; called once, by one thread. */

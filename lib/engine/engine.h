@@ -29,8 +29,8 @@ typedef struct ft_engine_options {
 
 /* What one step of one query did. */
 typedef struct ft_step_stats {
-    uint64_t beams;      /* beams that entered the step */
-    uint64_t probes;     /* child labels decoded, or proposals searched among children */
+    uint64_t beams;  /* beams that entered the step */
+    uint64_t probes; /* child labels decoded, or proposals searched among children */
     uint64_t candidates; /* matches that passed both thresholds */
     uint64_t kept;       /* beams that the step left */
     double seconds;
@@ -60,8 +60,8 @@ struct ft_engine {
 };
 
 /* Open the engine called `name`: "auto" is the GPU where there is one, else the CPU.
- * FT_EINVAL: no such engine; FT_EUNAVAILABLE: it cannot run here. The index outlives the
- * engine. */
+ * FT_EINVAL: no such engine; FT_EUNAVAILABLE: it cannot run here. The index outlives
+ * the engine. */
 ft_status ft_engine_open(ft_engine **out, const char *name, const ft_index *index,
                          const ft_engine_options *options, ft_error *err);
 

@@ -20,7 +20,7 @@ struct ft_pool {
     struct ft_member {
         ft_pool *pool;
         uint32_t number;
-    } *members;
+    } * members;
 };
 
 static inline void relax(void)
@@ -32,7 +32,7 @@ static inline void relax(void)
 
 static void barrier_init(ft_barrier *b, uint32_t n_members)
 {
-    b->n_members = n_members;
+    atomic_init(&b->n_members, n_members);
     b->n_spins = n_members <= ft_n_processors() ? SPINS : 0;
     atomic_init(&b->n_arrived, 0);
     atomic_init(&b->round, 0);
@@ -51,7 +51,7 @@ void ft_barrier_wait(ft_barrier *b)
     const unsigned round = atomic_load_explicit(&b->round, memory_order_acquire);
     const unsigned before =
         atomic_fetch_add_explicit(&b->n_arrived, 1, memory_order_acq_rel);
-    if (before + 1 == b->n_members) {
+    if (before + 1 == atomic_load_explicit(&b->n_members, memory_order_relaxed)) {
         atomic_store_explicit(&b->n_arrived, 0, memory_order_relaxed);
         pthread_mutex_lock(&b->lock);
         atomic_store_explicit(&b->round, round + 1, memory_order_release);
@@ -87,7 +87,7 @@ static void *member_main(void *arg)
 static void stop(ft_pool *p)
 {
     p->job = NULL;
-    p->gate.n_members = p->n_started + 1;
+    atomic_store(&p->gate.n_members, p->n_started + 1);
     ft_barrier_wait(&p->gate);
     for (uint32_t i = 0; i < p->n_started; i++)
         pthread_join(p->threads[i], NULL);
@@ -110,8 +110,8 @@ ft_status ft_pool_open(ft_pool **out, uint32_t n_members, ft_error *err)
     }
     for (uint32_t i = 1; i < n_members; i++) {
         p->members[i] = (struct ft_member){p, i};
-        const int e = pthread_create(&p->threads[i - 1], NULL, member_main,
-                                     &p->members[i]);
+        const int e =
+            pthread_create(&p->threads[i - 1], NULL, member_main, &p->members[i]);
         if (e) {
             st = ft_fail_errno(err, FT_ENOMEM, e, "cannot start thread %u of %u", i + 1,
                                n_members);

@@ -14,7 +14,7 @@
 #include "base/status.h"
 
 typedef struct ft_barrier {
-    uint32_t n_members;
+    atomic_uint n_members;
     unsigned n_spins;
     atomic_uint n_arrived;
     atomic_uint round;

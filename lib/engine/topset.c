@@ -107,7 +107,8 @@ static int compare(const void *x, const void *y)
 
 void ft_topset_sort(ft_topset *s)
 {
-    qsort(s->items, s->n, sizeof *s->items, compare);
+    if (s->n)
+        qsort(s->items, s->n, sizeof *s->items, compare);
 }
 
 void ft_topset_free(ft_topset *s)

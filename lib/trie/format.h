@@ -108,11 +108,21 @@ enum {
     FT_SECTION_HIGH = 10,
     FT_SECTION_IDS = 11,
     /* 16 to 19 are kept for tails (paper Appendix A): tail tokens, link flags, their
-     * rank, link offsets; 32 to 63 for block layouts; 64 for label text. */
+     * rank, link offsets; 64 for label text. */
+    FT_SECTION_REGIONS = 32, /* 32 to 41: layout compact (compact_format.h) */
+    FT_SECTION_TOKEN_SETS = 33,
+    FT_SECTION_CLASSES = 34,
+    FT_SECTION_ROOT_BLOCKS = 35,
+    FT_SECTION_BLOCKS = 36,
+    FT_SECTION_SUPERBLOCKS = 37,
+    FT_SECTION_SIBLING_RANK = 38,
+    FT_SECTION_CODES = 39,
+    FT_SECTION_SUPER_TERMINALS = 40,
+    FT_SECTION_BLOCK_TERMINALS = 41
 };
 
 /* Values of ft_index_header.layout. */
-enum { FT_LAYOUT_NARROW = 1, FT_LAYOUT_WIDE = 2 };
+enum { FT_LAYOUT_NARROW = 1, FT_LAYOUT_WIDE = 2, FT_LAYOUT_COMPACT = 3 };
 
 /* Offset of the section behind one that ends at `end`. */
 static inline uint64_t ft_section_align(uint64_t end)

@@ -4,7 +4,8 @@
 #include "trie/build.h"
 #include "trie/checksum.h"
 
-static const ft_layout *const layouts[] = {&ft_layout_narrow, &ft_layout_wide};
+static const ft_layout *const layouts[] = {&ft_layout_narrow, &ft_layout_wide,
+                                         &ft_layout_compact};
 
 enum { N_LAYOUTS = sizeof layouts / sizeof *layouts };
 
@@ -56,6 +57,16 @@ static const struct {
     {FT_SECTION_HIGH_RANK, "high-rank"},
     {FT_SECTION_HIGH, "high"},
     {FT_SECTION_IDS, "ids"},
+    {FT_SECTION_REGIONS, "regions"},
+    {FT_SECTION_TOKEN_SETS, "token-sets"},
+    {FT_SECTION_CLASSES, "classes"},
+    {FT_SECTION_ROOT_BLOCKS, "root-blocks"},
+    {FT_SECTION_BLOCKS, "blocks"},
+    {FT_SECTION_SUPERBLOCKS, "superblocks"},
+    {FT_SECTION_SIBLING_RANK, "sibling-rank"},
+    {FT_SECTION_CODES, "codes"},
+    {FT_SECTION_SUPER_TERMINALS, "super-terminals"},
+    {FT_SECTION_BLOCK_TERMINALS, "block-terminals"},
 };
 
 const char *ft_section_name(uint32_t type)

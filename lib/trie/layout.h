@@ -38,7 +38,7 @@ typedef struct ft_layout {
     ft_status (*verify)(const ft_trie *trie, uint32_t n_threads, ft_error *err);
 } ft_layout;
 
-extern const ft_layout ft_layout_narrow, ft_layout_wide;
+extern const ft_layout ft_layout_narrow, ft_layout_wide, ft_layout_compact;
 
 /* Rows by number (NULL past the last), by name (NULL name: the default) and by id; NULL
  * where there is none. */

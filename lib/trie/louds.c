@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "trie/louds.h"
 
+#include "trie/ids.h"
+
 static uint64_t run_start(const ft_louds *l, uint64_t node)
 {
     return node ? ft_bitvec_select0(&l->louds, node - 1) + 1 : 0;
@@ -106,29 +108,6 @@ ft_status ft_louds_build(ft_writer *w, const ft_levels *levels)
     return st;
 }
 
-static unsigned id_width(uint64_t n_keys)
-{
-    return n_keys > 1 ? ft_bit_width(n_keys - 1) : 1;
-}
-
-ft_status ft_louds_build_ids(ft_writer *w, const ft_levels *levels)
-{
-    if (!levels->ids)
-        return FT_OK;
-    const unsigned width = id_width(levels->n_keys);
-    ft_bits_out bits = {.w = w};
-    ft_section_begin(w, FT_SECTION_IDS, levels->n_keys, width,
-                     ft_packed_bytes(levels->n_keys, width));
-    ft_group_iter it = ft_levels_from(levels, 0);
-    for (const ft_chunk *c = ft_chunk_first(&it); c; c = ft_chunk_next(&it))
-        for (uint64_t i = 0; i < c->n_numbers; i++) {
-            uint64_t number = 0;
-            memcpy(&number, c->numbers + i * FT_KEY_NUMBER_BYTES, FT_KEY_NUMBER_BYTES);
-            ft_bits_put(&bits, number, width);
-        }
-    return ft_bits_end_packed(&bits);
-}
-
 ft_status ft_vector_open(ft_bitvec *b, const ft_sections *s, uint32_t type,
                          uint32_t rank_type, uint32_t hints_type, ft_error *err)
 {
@@ -173,14 +152,6 @@ ft_status ft_louds_open(ft_louds *l, ft_trie *trie, const ft_sections *sections,
     *n_used += 4;
     if (st != FT_OK || !trie->has_ids)
         return st;
-    const unsigned width = id_width(trie->n_keys);
-    const ft_section_want want = {FT_SECTION_IDS, width, trie->n_keys,
-                                  ft_packed_bytes(trie->n_keys, width)};
-    const void *data;
-    if ((st = ft_sections_find(sections, &want, &data, err)) != FT_OK)
-        return st;
-    trie->ids = data;
-    trie->id_bits = width;
-    *n_used += 2;
-    return FT_OK;
+    ++*n_used;
+    return ft_ids_open(trie, sections, n_used, err);
 }

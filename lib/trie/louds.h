@@ -27,7 +27,6 @@ ft_visit ft_louds_visit(const ft_trie *t, uint64_t node, uint64_t *place);
 /* Their parts of a layout's functions. `open` adds the sections it has used to *n_used
  * and sets trie->ids and trie->id_bits. */
 ft_status ft_louds_build(ft_writer *w, const ft_levels *levels);
-ft_status ft_louds_build_ids(ft_writer *w, const ft_levels *levels);
 ft_status ft_louds_open(ft_louds *l, ft_trie *trie, const ft_sections *sections,
                         uint32_t *n_used, ft_error *err);
 ft_status ft_louds_verify(const ft_trie *trie, uint32_t n_threads, ft_error *err);

@@ -6,10 +6,11 @@
 #include <stdatomic.h>
 
 #include "base/score.h"
+#include "trie/ids.h"
 #include "trie/louds.h"
 #include "trie/parallel.h"
 
-enum { PIECE_BLOCKS = 1 << 12, PIECE_WORDS = 1 << 15, PIECE_IDS = 1 << 16 };
+enum { PIECE_BLOCKS = 1 << 12, PIECE_WORDS = 1 << 15 };
 
 static ft_status check_blocks(void *arg, uint64_t begin, uint64_t end, ft_error *err)
 {
@@ -94,16 +95,6 @@ static ft_status count_words(void *arg, uint64_t begin, uint64_t end, ft_error *
     return FT_OK;
 }
 
-static ft_status check_ids(void *arg, uint64_t begin, uint64_t end, ft_error *err)
-{
-    const ft_trie *t = arg;
-    for (uint64_t i = begin; i < end; i++)
-        if (ft_packed_get(t->ids, i, t->id_bits) >= t->n_keys)
-            return ft_fail(err, FT_EFORMAT, "section ids: number %llu is out of range",
-                           (unsigned long long)i);
-    return FT_OK;
-}
-
 static ft_status check_terminals(const ft_trie *t, const ft_louds *l,
                                  uint32_t n_threads, ft_error *err)
 {
@@ -119,11 +110,7 @@ static ft_status check_terminals(const ft_trie *t, const ft_louds *l,
                        (unsigned long long)c.ones, (unsigned long long)t->n_keys);
     if (ft_bit_get(l->terminal.words, 0))
         return ft_fail(err, FT_EFORMAT, "section terminal: the root ends a key");
-    if (!t->has_ids)
-        return FT_OK;
-    if (!ft_packed_padding_ok(t->ids, t->n_keys, t->id_bits))
-        return ft_fail(err, FT_EFORMAT, "section ids: bits beyond the last are set");
-    return ft_parallel(t->n_keys, PIECE_IDS, n_threads, check_ids, (void *)t, err);
+    return ft_ids_verify(t, n_threads, err);
 }
 
 ft_status ft_louds_verify(const ft_trie *trie, uint32_t n_threads, ft_error *err)

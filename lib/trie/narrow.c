@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "trie/narrow.h"
 
+#include "trie/ids.h"
 #include "trie/parallel.h"
 
 enum { PIECE_LABELS = 1 << 16, RUN_LABELS = 4096 };
@@ -105,6 +106,7 @@ static const ft_trie_ops narrow_ops = {
     .terminal_rank = ft_louds_terminal_rank,
     .seek = ft_louds_seek,
     .visit = ft_louds_visit,
+    .codes = narrow_labels,
 };
 
 static ft_status build_high(ft_writer *w, const ft_levels *levels)
@@ -149,7 +151,7 @@ static ft_status narrow_build(ft_writer *w, const ft_levels *levels)
     st = ft_section_end(w);
     if (st == FT_OK)
         st = build_high(w, levels);
-    return st == FT_OK ? ft_louds_build_ids(w, levels) : st;
+    return st == FT_OK ? ft_ids_build(w, levels) : st;
 }
 
 static ft_status open_high(ft_narrow *l, const ft_sections *s, uint64_t n_labels,

@@ -52,6 +52,14 @@ typedef struct ft_trie_ops {
      * too. */
     uint64_t (*seek)(const ft_trie *t, uint64_t node);
     ft_visit (*visit)(const ft_trie *t, uint64_t node, uint64_t *place);
+
+    /* What is stored for edges, where a search compares many: codes are the tokens
+     * themselves, or numbers that stand for them on all edges into nodes of a level.
+     * `codes` is for runs of siblings, as `labels`. `code` gives the code of a token on
+     * edges into nodes of `level` (1: the root's children), or FT_NO_TOKEN where none
+     * has it; NULL: a token is its own code. */
+    void (*codes)(const ft_trie *t, uint64_t first, uint64_t count, uint32_t *out);
+    uint32_t (*code)(const ft_trie *t, uint32_t token, uint32_t level);
 } ft_trie_ops;
 
 struct ft_trie {

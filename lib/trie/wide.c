@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "trie/wide.h"
 
+#include "trie/ids.h"
 #include "trie/parallel.h"
 
 enum { PIECE_LABELS = 1 << 16 };
@@ -33,6 +34,7 @@ static const ft_trie_ops wide_ops = {
     .terminal_rank = ft_louds_terminal_rank,
     .seek = ft_louds_seek,
     .visit = ft_louds_visit,
+    .codes = wide_labels,
 };
 
 static void put_labels(ft_writer *w, const ft_chunk *c)
@@ -62,7 +64,7 @@ static ft_status wide_build(ft_writer *w, const ft_levels *levels)
     for (const ft_chunk *c = ft_chunk_first(&it); c; c = ft_chunk_next(&it))
         put_labels(w, c);
     st = ft_section_end(w);
-    return st == FT_OK ? ft_louds_build_ids(w, levels) : st;
+    return st == FT_OK ? ft_ids_build(w, levels) : st;
 }
 
 static ft_status wide_open(ft_trie *trie, const ft_sections *sections, ft_error *err)

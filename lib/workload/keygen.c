@@ -9,13 +9,6 @@
 
 enum { ROOT, BELOW, N_KINDS };
 
-/* A node whose children are being visited. */
-typedef struct frame {
-    uint64_t hash; /* of the path and the seed: all that is random below comes of it */
-    uint64_t at, end; /* children not visited yet, in ft_keygen.tokens */
-    bool fan;         /* every child has one key: their counts are not stored */
-} frame;
-
 /* A run of strata that takes `children` distinct tokens, and `extra` keys besides one
  * for each of them. */
 typedef struct cell {
@@ -23,13 +16,18 @@ typedef struct cell {
     uint64_t children, extra;
 } cell;
 
-/* What all cells of a node share. */
-typedef struct spreading {
-    uint64_t context; /* says what likely follows: see context_of */
-    uint64_t spare;   /* a child takes at most so many extra keys */
-    uint64_t random;  /* state */
-    bool crowded, fan;
-} spreading;
+/* A node whose children are being visited. They are never listed: what is left of them
+ * is a stack of cells, the next one on top. */
+typedef struct frame {
+    uint64_t hash; /* of the path and the seed: all that is random below comes of it */
+    uint64_t context;       /* says what likely follows: see context_of */
+    uint64_t spare;         /* a child takes at most so many extra keys */
+    uint64_t random;        /* state */
+    uint64_t step, n_steps; /* place in the cell on top, if that is one stratum */
+    uint32_t n_cells;
+    bool crowded;
+    cell cells[FT_STRATA_BITS + 1];
+} frame;
 
 struct ft_keygen {
     ft_keygen_params p;
@@ -42,10 +40,7 @@ struct ft_keygen {
     frame *frames;  /* one a depth, on the current path */
     uint32_t n_frames;
     uint32_t *key;
-    uint32_t lcp;     /* tokens of the last key that key[] still starts with */
-    uint32_t *tokens; /* children of the nodes on the path, a run a frame */
-    uint64_t *counts; /* keys at and below each */
-    uint64_t n_children, cap_tokens, cap_counts;
+    uint32_t lcp; /* tokens of the last key that key[] still starts with */
     ft_fix_tables fix;
     ft_token_dist dist;
 };
@@ -91,45 +86,36 @@ static inline uint32_t likely_token(const ft_keygen *g, uint64_t context, uint32
     return ft_token_draw(&g->dist, lo, lo + width, ft_mix(context + rank, place));
 }
 
-static inline void put_child(ft_keygen *g, uint32_t token, uint64_t extra, bool fan)
-{
-    g->tokens[g->n_children] = token;
-    if (!fan)
-        g->counts[g->n_children] = 1 + extra;
-    g->n_children++;
-}
-
-/* A cell of one stratum: its ids in as many equal steps as there are children. */
-static void fill_stratum(ft_keygen *g, const cell *c, spreading *s)
+/* A child of a cell that is one stratum: its ids in as many equal steps as there are
+ * children, one drawn in each. Returns the token. */
+static uint32_t next_step(const ft_keygen *g, frame *f, cell *c, uint64_t *extra)
 {
     const uint64_t first = g->dist.edge[c->lo], n_ids = g->dist.edge[c->lo + 1] - first;
-    uint64_t extra = c->extra;
-    for (uint64_t i = 0; i < c->children; i++) {
-        const uint64_t from = i * n_ids / c->children;
-        const uint64_t to = (i + 1) * n_ids / c->children;
-        const uint64_t random = ft_random(&s->random), left = c->children - 1 - i;
-        const uint64_t others = sat_mul(left, s->spare);
-        const uint64_t wish =
-            left ? ft_scale(extra / (left + 1) * 2 + 1, random) : extra;
-        const uint64_t take = clamp(wish, extra > others ? extra - others : 0,
-                                    extra < s->spare ? extra : s->spare);
-        put_child(
-            g, ft_token_among((uint32_t)(first + from), (uint32_t)(to - from), random),
-            take, s->fan);
-        extra -= take;
-    }
+    const uint64_t from = f->step * n_ids / f->n_steps;
+    const uint64_t to = (f->step + 1) * n_ids / f->n_steps;
+    const uint64_t random = ft_random(&f->random), left = c->children - 1;
+    const uint64_t others = sat_mul(left, f->spare);
+    const uint64_t wish =
+        left ? ft_scale(c->extra / c->children * 2 + 1, random) : c->extra;
+    *extra = clamp(wish, c->extra > others ? c->extra - others : 0,
+                   c->extra < f->spare ? c->extra : f->spare);
+    c->extra -= *extra;
+    c->children = left;
+    f->step++;
+    f->n_cells -= left == 0;
+    return ft_token_among((uint32_t)(first + from), (uint32_t)(to - from), random);
 }
 
 /* Halve a cell: its upper half stays in *c, the lower half is returned. The halves have
  * the same mass, but what precedes prefers one of them. */
-static cell split_cell(const ft_keygen *g, cell *c, spreading *s)
+static cell split_cell(const ft_keygen *g, cell *c, frame *f)
 {
     const uint32_t *edge = g->dist.edge, half = c->width / 2, mid = c->lo + half;
     const uint64_t ids_low = edge[mid] - edge[c->lo];
     const uint64_t ids_high = edge[c->lo + c->width] - edge[mid];
-    const uint64_t taste = ft_mix(s->context, (uint64_t)c->lo << 32 | c->width);
+    const uint64_t taste = ft_mix(f->context, (uint64_t)c->lo << 32 | c->width);
     const uint64_t share = 8192 + (taste & 0xFFFF) * 3 / 4;
-    const uint64_t random = ft_random(&s->random);
+    const uint64_t random = ft_random(&f->random);
     cell low = {c->lo, half, take_share(c->children, share, random), 0};
     low.children = clamp(low.children,
                          c->children > ids_high ? c->children - ids_high : 0, ids_low);
@@ -138,40 +124,38 @@ static cell split_cell(const ft_keygen *g, cell *c, spreading *s)
         /* Keys crowd below fewer tokens than there are: most children are leaves, some
          * have many keys. */
         uint64_t crowd = share;
-        for (int i = 0; s->crowded && i < 2; i++)
+        for (int i = 0; f->crowded && i < 2; i++)
             crowd = (crowd * crowd >> 16) * (3 * 65536 - 2 * crowd) >> 16;
-        const uint64_t others = sat_mul(n_high, s->spare);
+        const uint64_t others = sat_mul(n_high, f->spare);
         low.extra = clamp(take_share(c->extra, crowd, random >> 16),
                           c->extra > others ? c->extra - others : 0,
-                          sat_mul(low.children, s->spare));
+                          sat_mul(low.children, f->spare));
     }
     *c = (cell){mid, c->width - half, n_high, c->extra - low.extra};
     return low;
 }
 
-/* Append `children` distinct tokens, ascending, and share `extra` keys out among them.
+/* The next child, in the order of tokens; the frame has one. *extra: its keys but one.
  */
-static void spread(ft_keygen *g, spreading *s, uint64_t children, uint64_t extra)
+static inline uint32_t next_child(const ft_keygen *g, frame *f, uint64_t *extra)
 {
-    cell stack[FT_STRATA_BITS + 1];
-    uint32_t n = 1;
-    stack[0] = (cell){0, FT_STRATA, children, extra};
-    while (n) {
-        cell c = stack[--n];
-        while (c.children > 1 && c.width > 1) {
-            const cell low = split_cell(g, &c, s);
-            if (!low.children)
-                continue;
-            if (c.children)
-                stack[n++] = c;
-            c = low;
+    for (;;) {
+        cell *c = &f->cells[f->n_cells - 1];
+        if (c->children == 1 && f->step == 0) {
+            f->n_cells--;
+            *extra = c->extra;
+            return likely_token(g, f->context, c->lo, c->width, ft_random(&f->random));
         }
-        if (c.children > 1)
-            fill_stratum(g, &c, s);
-        else
-            put_child(g,
-                      likely_token(g, s->context, c.lo, c.width, ft_random(&s->random)),
-                      c.extra, s->fan);
+        if (c->width == 1) {
+            f->n_steps = f->step ? f->n_steps : c->children;
+            const uint32_t token = next_step(g, f, c, extra);
+            f->step = c->children ? f->step : 0;
+            return token;
+        }
+        const cell low = split_cell(g, c, f);
+        f->n_cells -= c->children == 0;
+        if (low.children)
+            f->cells[f->n_cells++] = low;
     }
 }
 
@@ -183,7 +167,7 @@ static uint64_t choose_degree(const ft_keygen *g, uint32_t depth, uint64_t keys,
     const int kind = depth ? BELOW : ROOT;
     const uint64_t limit = g->degree_limit[kind];
     const uint64_t most = keys < g->p.vocab ? keys : g->p.vocab;
-    if (depth && keys <= most && keys <= limit / 4 &&
+    if (depth && keys <= most && keys <= limit / 16 &&
         random >> 32 < (keys < 8 ? g->few_chance : g->fan_chance))
         return keys;
     uint64_t x = (uint64_t)ft_fix_log2_q16(&g->fix, keys) * g->degree_power[kind] >> 16;
@@ -199,32 +183,23 @@ static uint64_t choose_degree(const ft_keygen *g, uint32_t depth, uint64_t keys,
 
 /* Open the node of the path key[0 .. depth), which has at least two keys at and below
  * it (or is the root). Is it a key itself? */
-static ft_status open_node(ft_keygen *g, uint32_t depth, uint64_t hash, uint64_t keys,
-                           bool *is_key, ft_error *err)
+static bool open_node(ft_keygen *g, uint32_t depth, uint64_t hash, uint64_t keys)
 {
-    uint64_t random = hash;
-    const uint64_t draw = ft_random(&random), room = g->room[depth + 1];
-    *is_key = depth && ((draw & 0xFFFFFFFF) < g->prefix_chance ||
-                        keys > sat_mul(room, g->p.vocab));
-    keys -= *is_key;
-    const uint64_t degree = choose_degree(g, depth, keys, ft_random(&random));
-    const uint64_t need = g->n_children + degree;
-    void *tokens = g->tokens, *counts = g->counts;
-    ft_status st = ft_reserve(&tokens, &g->cap_tokens, need, sizeof *g->tokens, err);
-    g->tokens = tokens;
-    if (st == FT_OK && degree < keys)
-        st = ft_reserve(&counts, &g->cap_counts, need, sizeof *g->counts, err);
-    g->counts = counts;
-    if (st != FT_OK)
-        return st;
-    spreading s = {.context = depth ? context_of(g, g->key[depth - 1]) : hash,
-                   .spare = room - 1,
-                   .random = random,
-                   .crowded = depth > 0,
-                   .fan = degree == keys};
-    g->frames[g->n_frames++] = (frame){hash, g->n_children, need, s.fan};
-    spread(g, &s, degree, keys - degree);
-    return FT_OK;
+    frame *f = &g->frames[g->n_frames++];
+    f->random = hash;
+    const uint64_t draw = ft_random(&f->random), room = g->room[depth + 1];
+    const bool is_key = depth && ((draw & 0xFFFFFFFF) < g->prefix_chance ||
+                                  keys > sat_mul(room, g->p.vocab));
+    keys -= is_key;
+    const uint64_t degree = choose_degree(g, depth, keys, ft_random(&f->random));
+    f->hash = hash;
+    f->context = depth ? context_of(g, g->key[depth - 1]) : hash;
+    f->spare = room - 1;
+    f->step = 0;
+    f->crowded = depth > 0;
+    f->n_cells = 1;
+    f->cells[0] = (cell){0, FT_STRATA, degree, keys - degree};
+    return is_key;
 }
 
 /* The key has parted from all others: it ends here or goes on alone. Returns its
@@ -241,43 +216,30 @@ static uint32_t add_tail(ft_keygen *g, uint32_t n, uint64_t hash)
     return n;
 }
 
-ft_status ft_keygen_next(ft_keygen *g, const uint32_t **tokens, uint32_t *n,
-                         uint32_t *lcp, ft_error *err)
+bool ft_keygen_next(ft_keygen *g, const uint32_t **tokens, uint32_t *n, uint32_t *lcp)
 {
     while (g->n_frames) {
-        frame *f = &g->frames[g->n_frames - 1];
-        if (f->at == f->end) {
+        const uint32_t depth = g->n_frames; /* of the child */
+        frame *f = &g->frames[depth - 1];
+        if (f->n_cells == 0) {
             g->n_frames--;
-            g->n_children = g->n_frames ? g->frames[g->n_frames - 1].end : 0;
             continue;
         }
-        const uint32_t depth = g->n_frames; /* of the child */
-        const uint64_t i = f->at++, keys = f->fan ? 1 : g->counts[i];
-        const uint64_t hash = ft_mix(f->hash, g->tokens[i]);
-        g->key[depth - 1] = g->tokens[i];
+        uint64_t extra;
+        const uint32_t token = next_child(g, f, &extra);
+        const uint64_t hash = ft_mix(f->hash, token);
+        g->key[depth - 1] = token;
         if (g->lcp > depth - 1)
             g->lcp = depth - 1;
-        uint32_t length = depth;
-        bool is_key = true;
-        if (keys == 1) {
-            length = add_tail(g, depth, hash);
-        } else {
-            const ft_status st = open_node(g, depth, hash, keys, &is_key, err);
-            if (st != FT_OK) {
-                f->at--;
-                return st;
-            }
-        }
-        if (is_key) {
-            *tokens = g->key;
-            *n = length;
-            *lcp = g->lcp;
-            g->lcp = length;
-            return FT_OK;
-        }
+        if (extra && !open_node(g, depth, hash, 1 + extra))
+            continue;
+        *tokens = g->key;
+        *n = extra ? depth : add_tail(g, depth, hash);
+        *lcp = g->lcp;
+        g->lcp = *n;
+        return true;
     }
-    *n = 0;
-    return FT_OK;
+    return false;
 }
 
 static uint64_t chance(double p)
@@ -331,10 +293,7 @@ ft_status ft_keygen_open(ft_keygen **out, const ft_keygen_params *p, ft_error *e
                      p->vocab, (unsigned long long)g->room[0], p->max_length);
         goto fail;
     }
-    bool is_key;
-    st = open_node(g, 0, ft_mix(p->seed, p->n_keys), p->n_keys, &is_key, err);
-    if (st != FT_OK)
-        goto fail;
+    open_node(g, 0, ft_mix(p->seed, p->n_keys), p->n_keys);
     *out = g;
     return FT_OK;
 fail:
@@ -349,7 +308,5 @@ void ft_keygen_close(ft_keygen *g)
     free(g->room);
     free(g->frames);
     free(g->key);
-    free(g->tokens);
-    free(g->counts);
     free(g);
 }

@@ -20,6 +20,7 @@
 #ifndef FT_WORKLOAD_KEYGEN_H
 #define FT_WORKLOAD_KEYGEN_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/status.h"
@@ -56,9 +57,8 @@ typedef struct ft_keygen ft_keygen;
 ft_status ft_keygen_open(ft_keygen **out, const ft_keygen_params *p, ft_error *err);
 
 /* The next key: *tokens (valid until the next call), *n >= 1 of them, the first *lcp
- * shared with the key before. *n = 0 at the end. */
-ft_status ft_keygen_next(ft_keygen *g, const uint32_t **tokens, uint32_t *n,
-                         uint32_t *lcp, ft_error *err);
+ * shared with the key before. False at the end. */
+bool ft_keygen_next(ft_keygen *g, const uint32_t **tokens, uint32_t *n, uint32_t *lcp);
 void ft_keygen_close(ft_keygen *g);
 
 #endif

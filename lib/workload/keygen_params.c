@@ -18,7 +18,7 @@ static const struct preset {
       .max_length = 16,
       .skew = 0.96,
       .id_noise = 1.44,
-      .sharing = 0.46,
+      .sharing = 0.54,
       .fans = 0.25,
       .prefix_keys = 0.4,
       .tail = 0.03,

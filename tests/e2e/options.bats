@@ -109,7 +109,7 @@ usage() {
 }
 
 @test "names are of a list, and the message has it" {
-    usage "option '--layout': 'tall' is not one of narrow, wide" ft-build --layout tall
+    usage "option '--layout': 'tall' is not one of ${layouts// /, }" ft-build --layout tall
     usage "option '--engine': 'gpu' is not one of auto, cpu, cuda" ft-search -e gpu x
     usage "option '--format': 'csv' is not one of wire, tsv, jsonl" ft-search -f csv x
 }
@@ -154,7 +154,7 @@ usage() {
     [ -z "$stderr" ]
     run -0 --separate-stderr ft-search -q -v -f tsv "$T/x.ftx" \
         "$D/small8.T8.K100.r18.ftg"
-    [[ $stderr == *"narrow layout, 1 keys, 3 nodes; engine "*"8 queries in "* ]]
+    [[ $stderr == *" layout, 1 keys, 3 nodes; engine "*"8 queries in "* ]]
     run -0 --separate-stderr ft-search -v -q -f tsv "$T/x.ftx" \
         "$D/small8.T8.K100.r18.ftg"
     [ -z "$stderr" ]

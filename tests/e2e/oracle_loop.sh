@@ -5,15 +5,16 @@
 #
 # usage: oracle_loop.sh FIRST LAST [FT-SEARCH-OPTION...]
 #
-# Each seed FIRST..LAST is one case, searched in every layout (FT_LAYOUTS names others),
-# with and without key numbers. Threads, batch sizes, formats and ways to hand in the
-# grid go round from case to case; every tenth case takes all of them. Further options go
-# to ft-search alone: so a test can see that this script notices a wrong answer.
-# The first difference ends the run with status 1 and leaves the case where it says.
+# Each seed FIRST..LAST is one case, searched in every layout, with and without key
+# numbers. Threads, batch sizes, formats and ways to hand in the grid go round from case
+# to case; every tenth case takes all of them. Further options go to ft-search alone: so
+# a test can see that this script notices a wrong answer. The first difference ends the
+# run with status 1 and leaves the case where it says.
 set -u -o pipefail
 
-bin=${FT_BUILD:-build}
-layouts=${FT_LAYOUTS:-narrow wide}
+BATS_TEST_DIRNAME=$(dirname "$0")
+. "$BATS_TEST_DIRNAME/helper.bash"
+oracle=${PATH%%:*}/tests/oracle
 first=$1 last=$2
 shift 2
 wrong=("$@")
@@ -29,7 +30,7 @@ fail() {
 # search INDEX THREADS BATCH FORMAT WAY IDS: one search, compared.
 search() {
     local index=$1 j=$2 batch=$3 format=$4 way=$5 want=$dir/want.$4
-    local command=("$bin/ft-search" "${args[@]}" "${wrong[@]}" -j "$j" --batch "$batch"
+    local command=(ft-search "${args[@]}" "${wrong[@]}" -j "$j" --batch "$batch"
         -f "$format" "$index")
     [ "$format" = wire ] || want+=$6
     case $way in
@@ -62,32 +63,33 @@ search_all() {
 
 # check_library INDEX IDS: the index gives its keys back.
 check_library() {
-    "$bin/ft-inspect" dump "$1" | cmp -s - "$dir/keys" || fail "dump differs: $1"
+    ft-inspect dump "$1" | cmp -s - "$dir/keys" || fail "dump differs: $1"
     if [ -n "$2" ]; then
         awk '{ print NR - 1 }' "$dir/keys"
     else
         awk '{ print "found" }' "$dir/keys"
     fi > "$dir/numbers"
-    "$bin/ft-inspect" lookup "$1" "$dir/keys" | cmp -s - "$dir/numbers" ||
+    ft-inspect lookup "$1" "$dir/keys" | cmp -s - "$dir/numbers" ||
         fail "lookup differs: $1"
 }
 
 for ((seed = first; seed <= last; seed++)); do
-    "$bin/tests/oracle/ft-randcase" "$seed" "$dir" || fail "no case"
+    "$oracle/ft-randcase" "$seed" "$dir" || fail "no case"
     read -r -a args < "$dir/args"
-    oracle() {
-        "$bin/tests/oracle/ft-oracle" "${args[@]}" "$@" "$dir/keys" "$dir/grid.ftg"
+    answer() {
+        "$oracle/ft-oracle" "${args[@]}" "$@" "$dir/keys" "$dir/grid.ftg"
     }
-    oracle > "$dir/want.wire" || fail "no oracle"
+    answer > "$dir/want.wire" || fail "no oracle"
     for format in tsv jsonl; do
-        oracle --format $format > "$dir/want.$format"
-        oracle --format $format --ids > "$dir/want.$format.ids"
+        answer --format $format > "$dir/want.$format"
+        answer --format $format --ids > "$dir/want.$format.ids"
     done
-    for layout in $layouts; do
+    for layout in ${layouts:?none known}; do
         for ids in '' .ids; do
             index=$dir/$layout$ids.ftx
-            "$bin/ft-build" -q --layout "$layout" ${ids:+--ids} -o "$index" \
-                "$dir/keys" || fail "no index: $layout $ids"
+            compress=$([ $((seed % 5)) != 0 ] || echo --compress)
+            ft-build -q --layout "$layout" ${ids:+--ids} $compress -o "$index" \
+                "$dir/keys" 2> "$dir/log" || fail "no index: $(cat "$dir/log")"
             search_all "$index" "$ids"
             [ $((seed % 3)) != 0 ] || check_library "$index" "$ids"
         done

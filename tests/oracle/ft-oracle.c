@@ -178,9 +178,8 @@ static library read_library(const char *name)
         }
         begin = i + 1;
     }
-    if (lib.n == 0)
-        die("%s: no keys", name);
-    qsort(lib.keys, lib.n, sizeof *lib.keys, compare_keys);
+    if (lib.n > 1)
+        qsort(lib.keys, lib.n, sizeof *lib.keys, compare_keys);
     for (size_t i = 0; i < lib.n; i++)
         if (n == 0 || compare_keys(&lib.keys[n - 1], &lib.keys[i]) != 0)
             lib.keys[n++] = lib.keys[i];
@@ -392,7 +391,8 @@ static void search_beam(const library *lib, const grid *g, size_t q, const optio
     proposal *set = malloc(g->n_proposals * sizeof *set);
     if (!set)
         die("out of memory");
-    append(&beams, (hypothesis){.end = lib->n, .keys = lib->keys});
+    if (lib->n > 0)
+        append(&beams, (hypothesis){.end = lib->n, .keys = lib->keys});
     for (uint32_t t = 0; t < g->n_steps && beams.n > 0; t++) {
         const size_t n_set = proposal_set(g, q, t, set);
         hypotheses next = {0};

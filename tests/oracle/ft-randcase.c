@@ -155,7 +155,8 @@ static uint32_t draw_alphabet(uint32_t *alphabet)
 static void draw_library(library *lib, const uint32_t *alphabet, uint32_t n_alphabet)
 {
     static const uint32_t sizes[] = {1, 2, 3, 10, 40, 120, 400, 400};
-    const uint32_t n = PICK(sizes), max_length = between(n > 3 ? 2 : 1, 8);
+    const uint32_t n = chance(2) ? 0 : PICK(sizes),
+                   max_length = between(n > 3 ? 2 : 1, 8);
     const bool prefixes = chance(70), hub = chance(20);
     lib->keys = allocate(n * (1 + max_length) + 3000, sizeof *lib->keys);
     for (uint32_t i = 0; i < n; i++) {
@@ -173,7 +174,8 @@ static void draw_library(library *lib, const uint32_t *alphabet, uint32_t n_alph
                                     alphabet[below(n_alphabet)]};
         add_key(lib, tokens, between(1, 2));
     }
-    sort_unique(lib);
+    if (lib->n > 0)
+        sort_unique(lib);
 }
 
 /* --- the grid
@@ -221,8 +223,8 @@ static float draw_logp(style s)
 static uint32_t draw_token(const library *lib, uint32_t t, const uint32_t *alphabet,
                            uint32_t n_alphabet)
 {
-    const key *k = &lib->keys[below(lib->n)];
-    if (chance(60) && t < k->n)
+    const key *k = lib->n > 0 ? &lib->keys[below(lib->n)] : NULL;
+    if (chance(60) && k && t < k->n)
         return k->tokens[t];
     return chance(90) ? alphabet[below(n_alphabet)] : below(no_token);
 }

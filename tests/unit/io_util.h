@@ -23,16 +23,16 @@
 /* A test that waits for what never comes fails, rather than hang. */
 enum { TEST_SECONDS = 120 };
 
-#define assert_ok(call, err)                                                             \
-    do {                                                                                 \
-        if ((call) != FT_OK)                                                             \
-            fail_msg("%s", (err).message);                                               \
+#define assert_ok(call, err)                                                           \
+    do {                                                                               \
+        if ((call) != FT_OK)                                                           \
+            fail_msg("%s", (err).message);                                             \
     } while (0)
 
-#define assert_message(err, text)                                                        \
-    do {                                                                                 \
-        if (!strstr((err).message, (text)))                                              \
-            fail_msg("message '%s' lacks '%s'", (err).message, (text));                  \
+#define assert_message(err, text)                                                      \
+    do {                                                                               \
+        if (!strstr((err).message, (text)))                                            \
+            fail_msg("message '%s' lacks '%s'", (err).message, (text));                \
     } while (0)
 
 static inline ft_stream *stream_of(const void *data, size_t bytes, const char *name)

@@ -4,6 +4,8 @@
  */
 #include "io_util.h"
 
+#include <malloc.h>
+
 #include "io/tokens.h"
 
 static ft_tokens *open_tokens(const void *data, size_t bytes)
@@ -25,9 +27,11 @@ static void assert_key(ft_tokens *r, uint32_t n_want, const uint32_t *want)
         assert_memory_equal(tokens, want, n * sizeof *want);
 }
 
-#define KEY(...)                                                                         \
-    sizeof((const uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t),                          \
-        (const uint32_t[]) { __VA_ARGS__ }
+#define KEY(...)                                                                       \
+    sizeof((const uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t), (const uint32_t[])     \
+    {                                                                                  \
+        __VA_ARGS__                                                                    \
+    }
 #define END 0, NULL
 
 /* Read to the first error, which must be one; its message is checked. */
@@ -121,14 +125,18 @@ static void text_errors(void **state)
     static const char none[] = "4294967295 means \"no token\" and cannot be in a key";
     char want[200];
     assert_bad_text("1 x", "1, column 3: unexpected 'x': a key is decimal tokens");
-    assert_bad_text("5\n1 2 -3", "2, column 5: unexpected '-': a key is decimal tokens");
+    assert_bad_text("5\n1 2 -3",
+                    "2, column 5: unexpected '-': a key is decimal tokens");
     assert_bad_text("+1", "1, column 1: unexpected '+': a key is decimal tokens");
-    assert_bad_text("12345678x", "1, column 9: unexpected 'x': a key is decimal tokens");
-    assert_bad_text("1\v2", "1, column 2: unexpected byte 0x0B: a key is decimal tokens");
+    assert_bad_text("12345678x",
+                    "1, column 9: unexpected 'x': a key is decimal tokens");
+    assert_bad_text("1\v2",
+                    "1, column 2: unexpected byte 0x0B: a key is decimal tokens");
     assert_bad_text("1,2", "1, column 2: unexpected ',': a key is decimal tokens");
     assert_bad_text("\xC2\xB2",
                     "1, column 1: unexpected byte 0xC2: a key is decimal tokens");
-    assert_bad_text("1 2\r3", "1, column 4: unexpected byte 0x0D: a key is decimal tokens");
+    assert_bad_text("1 2\r3",
+                    "1, column 4: unexpected byte 0x0D: a key is decimal tokens");
     assert_bad_text("1 \r \n",
                     "1, column 3: unexpected byte 0x0D: a key is decimal tokens");
     assert_bad_text("1\r\r\n",
@@ -191,16 +199,21 @@ static void text_long_line(void **state)
     fclose(f);
     ft_stream *s;
     ft_tokens *r = NULL;
+    const struct mallinfo2 before = mallinfo2(); /* all zero under a sanitizer */
     assert_ok(ft_stream_open(&s, path, &err), err);
     assert_ok(ft_tokens_open(&r, s, &err), err);
     assert_key(r, KEY(17, 18));
+    const struct mallinfo2 after = mallinfo2();
+    assert_true(after.uordblks + after.hblkhd <
+                before.uordblks + before.hblkhd + BLANKS / 2);
     assert_key(r, KEY(5));
     assert_int_equal(ft_tokens_place(r), 3);
     const uint32_t *tokens;
     uint32_t n;
     char want[64];
     assert_int_equal(ft_tokens_next(r, &tokens, &n, &err), FT_EFORMAT);
-    snprintf(want, sizeof want, ": line 4, column %d: unexpected 'x'", 2 + BLANKS + 3 + 1);
+    snprintf(want, sizeof want, ": line 4, column %d: unexpected 'x'",
+             2 + BLANKS + 3 + 1);
     assert_message(err, want);
     ft_tokens_close(r);
     unlink(path);
@@ -215,7 +228,8 @@ static void text_many_lines(void **state)
     ft_error err = {0};
     FILE *f = fdopen(mkstemp(path), "w");
     for (uint32_t i = 0; i < LINES; i++)
-        fprintf(f, "%u %u%s%u\n", i, i * 2654435761u % FT_NO_TOKEN, i % 7 ? " " : "  \t", i % 10);
+        fprintf(f, "%u %u%s%u\n", i, i * 2654435761u % FT_NO_TOKEN,
+                i % 7 ? " " : "  \t", i % 10);
     fclose(f);
     ft_stream *s;
     ft_tokens *r;
@@ -303,8 +317,9 @@ static void r19_binary_cut_anywhere(void **state)
     assert_bad(binary, 15, "keys: header cut short (15 of 16 bytes)");
     assert_bad(binary, 26, "keys: record 1: cut short (2 of 4 bytes)");
     assert_bad(binary, 35, "keys: record 1: cut short (11 of 12 bytes)");
-    assert_bad(binary, 5, "keys: line 1, column 1: unexpected 'F': a key is decimal "
-                          "tokens");
+    assert_bad(binary, 5,
+               "keys: line 1, column 1: unexpected 'F': a key is decimal "
+               "tokens");
 }
 
 static void assert_bad_binary(size_t at, uint32_t value, const char *message)

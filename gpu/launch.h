@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Launches of the search kernels. A layout's view is instantiated in a file of its own
+ * (search_narrow.cu, ...), which provides one ft_gpu_kernels.
+ */
+#ifndef FT_GPU_LAUNCH_H
+#define FT_GPU_LAUNCH_H
+
+#include "cuda.h"
+#include "device_index.h"
+#include "question.h"
+
+/* How a launch spends the chip. */
+typedef struct ft_gpu_plan {
+    uint32_t room;    /* FT_GPU_ROOM_SMALL or _LARGE: B, K and N are at most this */
+    uint32_t cluster; /* blocks a query */
+    uint32_t n_teams; /* queries at a time */
+} ft_gpu_plan;
+
+enum { FT_GPU_ROOM_SMALL = 128, FT_GPU_ROOM_LARGE = 1024 };
+
+typedef struct ft_gpu_kernels {
+    const char *layout;
+
+    /* Once an engine: raise limits of shared memory. */
+    ft_status (*prepare)(ft_error *err);
+
+    /* Teams of `cluster` blocks that fit on the device at a time, for a room. */
+    ft_status (*occupancy)(uint32_t room, uint32_t cluster, uint32_t *n_teams,
+                           ft_error *err);
+
+    /* Launch the kernel of search.cuh. */
+    ft_status (*search)(const ft_device_index *index, const ft_gpu_question *q,
+                        const ft_gpu_plan *plan, cudaStream_t stream, ft_error *err);
+
+    /* Launch the grid-wide kernel of wide.cuh. */
+    ft_status (*search_wide)(const ft_device_index *index, const ft_gpu_question *q,
+                             const ft_gpu_wide *wide, cudaStream_t stream,
+                             ft_error *err);
+} ft_gpu_kernels;
+
+extern const ft_gpu_kernels ft_gpu_narrow, ft_gpu_wide_layout, ft_gpu_compact;
+
+/* Bytes of the counters that ft_gpu_wide.counters points to. */
+enum { FT_GPU_COUNTER_BYTES = 256 };
+
+#endif

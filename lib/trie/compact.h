@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The compact layout: nodes in level order in blocks of 128. A block says where its
+ * nodes' children start; one bit a node, first among its siblings, delimits the groups,
+ * so that a node's children cost two dependent accesses and no select. Edges store
+ * codes of four widths, the short ones for frequent tokens (token_classes.h); the
+ * root's children store nothing, they are a set with rank. Leaves end keys, so only
+ * nodes with children store whether they do.
+ *
+ * Numbers of nodes stay those of LOUDS, so the order of ties and key numbers do.
+ */
+#ifndef FT_TRIE_COMPACT_H
+#define FT_TRIE_COMPACT_H
+
+#include <string.h>
+
+#include "trie/compact_format.h"
+#include "trie/layout.h"
+#include "trie/token_classes.h"
+
+typedef struct ft_region {
+    uint64_t node; /* its first */
+    uint64_t slot; /* where that lies; region 0 has blocks of its own */
+    uint64_t n_nodes;
+    uint32_t level; /* of its first node */
+    uint32_t width[FT_CODE_CLASSES];
+    uint32_t more[FT_CODE_CLASSES]; /* bits of a code beyond width[0] for each bit of
+                                       low, high, low & high (modulo 2^32) */
+    ft_token_set set;
+    ft_token_classes classes; /* not of region 0 */
+} ft_region;
+
+typedef struct ft_compact {
+    uint32_t n_regions;                       /* region 0 included */
+    ft_region region[FT_COMPACT_REGIONS + 1]; /* and the end: n_nodes, n_slots */
+    uint64_t n_root_children, n_root_blocks;
+    uint64_t n_blocks, n_slots;
+    const ft_compact_root_block *root_blocks;
+    const ft_compact_block
+        *blocks; /* and one more whose first node is first: the end */
+    const ft_compact_super *supers; /* and one more: the end */
+    const uint64_t *sibling_rank;   /* groups before every 32nd block */
+    const uint64_t *codes;
+    uint64_t n_code_bits;
+    /* Terminal nodes before each superblock and, from there, each block, those of
+     * region 0 first; NULL where key numbers are not stored. */
+    const uint64_t *terminals_super;
+    const uint32_t *terminals;
+} ft_compact;
+
+static inline uint64_t ft_compact_n_blocks(uint64_t n_nodes)
+{
+    return n_nodes / FT_COMPACT_BLOCK + (n_nodes % FT_COMPACT_BLOCK != 0);
+}
+
+static inline uint64_t ft_compact_n_supers(uint64_t n_blocks)
+{
+    return n_blocks / FT_COMPACT_SUPER + (n_blocks % FT_COMPACT_SUPER != 0);
+}
+
+/* Region of a node that is not in region 0; n_nodes belongs to the last. */
+static inline const ft_region *ft_compact_region_of(const ft_compact *l, uint64_t node)
+{
+    const ft_region *r = &l->region[1];
+    while (r + 1 < l->region + l->n_regions && node >= r[1].node)
+        r++;
+    return r;
+}
+
+/* Number of the node in a slot, n_nodes for n_slots. */
+static inline uint64_t ft_compact_node(const ft_compact *l, uint64_t slot)
+{
+    const ft_region *r = &l->region[l->n_regions];
+    while (slot < r->slot)
+        r--;
+    return slot - r->slot + r->node;
+}
+
+/* Set bits of a block's two words before place i < 128. */
+static inline unsigned ft_block_rank(const uint64_t w[2], unsigned i)
+{
+    return i < 64 ? ft_popcount(w[0] & ft_low_mask(i))
+                  : ft_popcount(w[0]) + ft_popcount(w[1] & ft_low_mask(i - 64));
+}
+
+/* First bit of the codes of a block; its nodes with children say there whether they end
+ * keys, then the codes follow. */
+static inline uint64_t ft_compact_codes(const ft_compact *l, uint64_t block)
+{
+    return l->supers[block / FT_COMPACT_SUPER].codes + l->blocks[block].codes;
+}
+
+/* Bits at place `bit` of the codes; at least 57 of them. */
+static inline uint64_t ft_code_bits(const uint64_t *codes, uint64_t bit)
+{
+    uint64_t v;
+    memcpy(&v, (const uint8_t *)codes + bit / 8, sizeof v);
+    return v >> bit % 8;
+}
+
+/* Slot of the next group of children behind those of nodes before the block. */
+static inline uint64_t ft_compact_children(const ft_compact *l, uint64_t block)
+{
+    return l->supers[block / FT_COMPACT_SUPER].first_child +
+           l->blocks[block].first_child;
+}
+
+/* layout_compact's parts. */
+ft_status ft_compact_build(ft_writer *w, const ft_levels *levels);
+ft_status ft_compact_open(ft_trie *trie, const ft_sections *sections, ft_error *err);
+ft_status ft_compact_verify(const ft_trie *trie, uint32_t n_threads, ft_error *err);
+
+extern const ft_trie_ops ft_compact_ops;
+
+#endif

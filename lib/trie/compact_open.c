@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "trie/compact.h"
+#include "trie/ids.h"
+
+/* Where a section stands that several regions share. */
+typedef struct share {
+    const uint8_t *data;
+    uint64_t used;
+} share;
+
+static ft_status find(const ft_sections *s, uint32_t type, uint64_t items,
+                      uint64_t raw_bytes, uint32_t *n_used, const void **data,
+                      ft_error *err)
+{
+    const ft_section_want want = {type, 0, items, raw_bytes};
+    ++*n_used;
+    return ft_sections_find(s, &want, data, err);
+}
+
+static ft_status bad_region(ft_error *err, uint32_t i, const char *what)
+{
+    return ft_fail(err, FT_EFORMAT, "section regions: region %u: %s", i, what);
+}
+
+/* Check a region's entry; *node is its first node and becomes the one behind it. */
+static ft_status check_region(const ft_trie *t, const ft_compact_region *r, uint32_t i,
+                              uint64_t *node, ft_error *err)
+{
+    uint64_t n = 0;
+    for (unsigned c = 0; c < FT_CODE_CLASSES; c++) {
+        if (r->width[c] > 32 || r->size[c] > (uint64_t)1 << r->width[c])
+            return bad_region(err, i, "a class of more codes than its width has");
+        n += r->size[c];
+    }
+    if (r->form > FT_SET_LIST || r->zero != 0)
+        return bad_region(err, i, "set form is not known");
+    if (r->n_nodes == 0 || r->n_nodes > t->n_nodes - *node)
+        return bad_region(err, i, "nodes out of range");
+    if (i == 0 && (r->level != 0 || n != 0 || r->n_nodes != (uint64_t)r->n_tokens + 1))
+        return bad_region(err, i, "not the root and its children");
+    if (i > 0 && (r->level < 2 || r->level <= r[-1].level || r->level > t->depth))
+        return bad_region(err, i, "level out of range");
+    if (i > 0 && (n != r->n_tokens || n == 0))
+        return bad_region(err, i, "classes do not add up to its tokens");
+    *node += r->n_nodes;
+    return FT_OK;
+}
+
+static ft_status open_regions(ft_compact *l, const ft_trie *t, const ft_sections *s,
+                              const ft_compact_region **regions, uint32_t *n_used,
+                              ft_error *err)
+{
+    const void *data;
+    const ft_section_entry *e = ft_sections_entry(s, FT_SECTION_REGIONS);
+    if (e && (e->items < 1 || e->items > FT_COMPACT_REGIONS))
+        return ft_fail(err, FT_EFORMAT,
+                       "section regions: %llu regions, 1 to %d expected",
+                       (unsigned long long)e->items, FT_COMPACT_REGIONS);
+    const uint64_t n = e ? e->items : 1;
+    ft_status st =
+        find(s, FT_SECTION_REGIONS, n, n * sizeof **regions, n_used, &data, err);
+    if (st != FT_OK)
+        return st;
+    *regions = data;
+    l->n_regions = (uint32_t)n;
+    uint64_t node = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        const ft_compact_region *from = &(*regions)[i];
+        ft_region *r = &l->region[i];
+        r->node = node;
+        if ((st = check_region(t, from, i, &node, err)) != FT_OK)
+            return st;
+        r->n_nodes = from->n_nodes;
+        r->level = from->level;
+        memcpy(r->width, from->width, sizeof r->width);
+        r->more[1] = r->width[1] - r->width[0];
+        r->more[2] = r->width[2] - r->width[0];
+        r->more[3] = r->width[3] - r->width[0] - r->more[1] - r->more[2];
+        r->slot = l->n_blocks * FT_COMPACT_BLOCK;
+        if (i > 0)
+            l->n_blocks += ft_compact_n_blocks(r->n_nodes);
+    }
+    if (node != t->n_nodes)
+        return ft_fail(err, FT_EFORMAT, "section regions: %llu nodes, %llu expected",
+                       (unsigned long long)node, (unsigned long long)t->n_nodes);
+    l->n_slots = l->n_blocks * FT_COMPACT_BLOCK;
+    l->region[n] = (ft_region){.node = node, .slot = l->n_slots, .level = UINT32_MAX};
+    l->n_root_children = (*regions)[0].n_tokens;
+    l->n_root_blocks = ft_compact_n_blocks(l->n_root_children + 1);
+    return FT_OK;
+}
+
+/* The sets and classes of the regions, whose sizes are theirs. */
+static ft_status open_tokens(ft_compact *l, const ft_trie *t, const ft_sections *s,
+                             const ft_compact_region *regions, uint32_t *n_used,
+                             ft_error *err)
+{
+    const uint64_t n_ids = (uint64_t)t->max_token + 1;
+    uint64_t set_bytes = 0, class_bytes = 0, n = 0;
+    for (uint32_t i = 0; i < l->n_regions; i++) {
+        const ft_compact_region *r = &regions[i];
+        set_bytes += ft_token_set_bytes(r->form, r->n_tokens, n_ids);
+        class_bytes += i ? ft_token_classes_bytes(r->size) : 0;
+        n += r->n_tokens;
+    }
+    const void *sets, *classes;
+    ft_status st = find(s, FT_SECTION_TOKEN_SETS, n, set_bytes, n_used, &sets, err);
+    if (st == FT_OK)
+        st = find(s, FT_SECTION_CLASSES, n - regions[0].n_tokens, class_bytes, n_used,
+                  &classes, err);
+    if (st != FT_OK)
+        return st;
+    const uint8_t *set = sets, *class = classes;
+    for (uint32_t i = 0; i < l->n_regions; i++) {
+        const ft_compact_region *r = &regions[i];
+        l->region[i].set = ft_token_set_at(r->form, r->n_tokens, n_ids, set);
+        set += ft_token_set_bytes(r->form, r->n_tokens, n_ids);
+        if (i == 0)
+            continue;
+        l->region[i].classes = ft_token_classes_at(r->size, class);
+        class += ft_token_classes_bytes(r->size);
+    }
+    return FT_OK;
+}
+
+static ft_status open_blocks(ft_compact *l, const ft_sections *s, uint32_t *n_used,
+                             ft_error *err)
+{
+    const uint64_t n_ranks = l->n_blocks / FT_COMPACT_RANK_BLOCKS + 1;
+    const uint64_t n_supers = ft_compact_n_supers(l->n_blocks) + 1;
+    const void *root_blocks, *blocks, *supers, *ranks, *codes;
+    const ft_section_entry *e = ft_sections_entry(s, FT_SECTION_CODES);
+    l->n_code_bits = e ? e->items : 0;
+    ft_status st =
+        find(s, FT_SECTION_ROOT_BLOCKS, l->n_root_blocks,
+             l->n_root_blocks * sizeof *l->root_blocks, n_used, &root_blocks, err);
+    if (st == FT_OK)
+        st = find(s, FT_SECTION_BLOCKS, l->n_blocks + 1,
+                  (l->n_blocks + 1) * sizeof *l->blocks, n_used, &blocks, err);
+    if (st == FT_OK)
+        st = find(s, FT_SECTION_SUPERBLOCKS, n_supers, n_supers * sizeof *l->supers,
+                  n_used, &supers, err);
+    if (st == FT_OK)
+        st = find(s, FT_SECTION_SIBLING_RANK, n_ranks,
+                  n_ranks * sizeof *l->sibling_rank, n_used, &ranks, err);
+    if (st == FT_OK)
+        st = find(s, FT_SECTION_CODES, l->n_code_bits,
+                  (ft_words(l->n_code_bits) + 1) * sizeof *l->codes, n_used, &codes,
+                  err);
+    if (st != FT_OK)
+        return st;
+    l->root_blocks = root_blocks;
+    l->blocks = blocks;
+    l->supers = supers;
+    l->sibling_rank = ranks;
+    l->codes = codes;
+    return FT_OK;
+}
+
+static ft_status open_ids(ft_compact *l, ft_trie *t, const ft_sections *s,
+                          uint32_t *n_used, ft_error *err)
+{
+    if (!t->has_ids)
+        return FT_OK;
+    const uint64_t n = l->n_root_blocks + l->n_blocks,
+                   n_supers = ft_compact_n_supers(n);
+    const void *supers, *terminals;
+    ft_status st = find(s, FT_SECTION_SUPER_TERMINALS, n_supers,
+                        n_supers * sizeof *l->terminals_super, n_used, &supers, err);
+    if (st == FT_OK)
+        st = find(s, FT_SECTION_BLOCK_TERMINALS, n, n * sizeof *l->terminals, n_used,
+                  &terminals, err);
+    if (st != FT_OK)
+        return st;
+    l->terminals_super = supers;
+    l->terminals = terminals;
+    return ft_ids_open(t, s, n_used, err);
+}
+
+ft_status ft_compact_open(ft_trie *trie, const ft_sections *sections, ft_error *err)
+{
+    const ft_compact_region *regions = NULL;
+    uint32_t n_used = 0;
+    if (!trie->level_order)
+        return ft_fail(err, FT_EFORMAT,
+                       "header: flags say no level order, layout compact has it");
+    ft_compact *l = ft_new(ft_compact, err);
+    if (!l)
+        return FT_ENOMEM;
+    trie->layout = l;
+    trie->ops = &ft_compact_ops;
+    ft_status st = open_regions(l, trie, sections, &regions, &n_used, err);
+    if (st == FT_OK)
+        st = open_tokens(l, trie, sections, regions, &n_used, err);
+    if (st == FT_OK)
+        st = open_blocks(l, sections, &n_used, err);
+    if (st == FT_OK)
+        st = open_ids(l, trie, sections, &n_used, err);
+    return st == FT_OK ? ft_sections_only(sections, n_used, err) : st;
+}
+
+const ft_layout ft_layout_compact = {
+    .name = "compact",
+    .summary = "blocks of 128 nodes, codes of four widths: smallest and fastest",
+    .id = FT_LAYOUT_COMPACT,
+    .build = ft_compact_build,
+    .open = ft_compact_open,
+    .verify = ft_compact_verify,
+};

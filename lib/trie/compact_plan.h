@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a compact index is built by: the regions, and in each the classes and codes of
+ * its tokens. The levels from 2 on are cut where codes of their own save more than
+ * their tables cost; classes have the widths that make the codes fewest. Both by exact
+ * search over counts of the tokens, so the outcome depends on the keys alone.
+ */
+#ifndef FT_TRIE_COMPACT_PLAN_H
+#define FT_TRIE_COMPACT_PLAN_H
+
+#include "trie/compact_format.h"
+#include "trie/levels.h"
+#include "trie/token_classes.h"
+#include "trie/token_ids.h"
+
+enum { FT_PLAN_SPANS = 6, FT_PLAN_REGIONS = FT_COMPACT_REGIONS - 1 };
+
+typedef struct ft_plan_region {
+    uint64_t level, end; /* levels level .. end - 1 */
+    uint64_t n_nodes;
+    unsigned form;
+    uint32_t width[FT_CODE_CLASSES];
+    ft_token_classes classes; /* sizes and bases alone */
+    uint32_t *codes;          /* by id; FT_NO_TOKEN: not in the region */
+} ft_plan_region;
+
+typedef struct ft_compact_plan {
+    uint64_t n_ids; /* the largest token plus one */
+    uint64_t n_root_children;
+    ft_token_ids ids;   /* of the tokens from level 2 on */
+    uint32_t n_regions; /* region 0 is not among them */
+    ft_plan_region region[FT_PLAN_REGIONS];
+    uint32_t *counts[FT_PLAN_SPANS]; /* the codes' memory */
+} ft_compact_plan;
+
+ft_status ft_compact_plan_make(ft_compact_plan *p, const ft_levels *levels,
+                               ft_error *err);
+void ft_compact_plan_free(ft_compact_plan *p);
+
+static inline uint64_t ft_level_nodes(const ft_levels *l, uint64_t level)
+{
+    uint64_t n = 0;
+    for (const ft_chunk *c = l->level[level].head; c; c = c->next)
+        n += c->n_nodes;
+    return n;
+}
+
+/* Groups in level order with whole tokens. */
+typedef struct ft_token_iter {
+    ft_group_iter groups;
+    const ft_chunk *chunk;
+    const uint16_t *highs;
+} ft_token_iter;
+
+static inline ft_token_iter ft_tokens_from(const ft_levels *l, uint64_t level)
+{
+    return (ft_token_iter){.groups = ft_levels_from(l, level)};
+}
+
+/* The next group, its number of nodes, and its tokens with room for FT_GROUP_NODES. */
+static inline const ft_group *ft_tokens_next(ft_token_iter *it, unsigned *n,
+                                             uint32_t *tokens)
+{
+    const ft_group *g = ft_group_next(&it->groups, n);
+    if (!g)
+        return NULL;
+    if (it->chunk != it->groups.chunk) {
+        it->chunk = it->groups.chunk;
+        it->highs = it->chunk->highs;
+    }
+    for (unsigned i = 0; i < FT_GROUP_NODES; i++)
+        tokens[i] = g->low[i];
+    for (uint64_t high = g->high; high; high &= high - 1)
+        tokens[__builtin_ctzll(high)] |= (uint32_t)*it->highs++ << 16;
+    return g;
+}
+
+#endif

@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * After these checks every accessor of a compact trie stays in bounds, children have
+ * larger numbers than their parents, and every walk ends. Superblocks are checked
+ * apart: what one needs from those before it stands in its entry, which the one before
+ * checks.
+ */
+#include <stdatomic.h>
+
+#include "base/score.h"
+#include "trie/compact.h"
+#include "trie/ids.h"
+#include "trie/parallel.h"
+
+typedef struct survey {
+    const ft_trie *trie;
+    const ft_compact *l;
+    _Atomic uint64_t n_terminals;
+} survey;
+
+/* Stands at the first node of a group; behind the last, at the end's. */
+typedef struct group_cursor {
+    uint64_t word;
+    uint64_t bits; /* first-sibling bits from there on */
+} group_cursor;
+
+static uint64_t slot_of(const group_cursor *c)
+{
+    return c->word * 64 + (unsigned)__builtin_ctzll(c->bits);
+}
+
+static bool at_slot(const ft_compact *l, uint64_t slot, group_cursor *c)
+{
+    if (slot > l->n_slots)
+        return false;
+    c->word = slot / 64;
+    c->bits = l->blocks[c->word / 2].first[c->word % 2] & ~ft_low_mask(slot % 64);
+    return c->bits && slot_of(c) == slot;
+}
+
+/* Move over k groups; false: there are not so many. */
+static bool move(const ft_compact *l, group_cursor *c, unsigned k)
+{
+    for (unsigned n; (n = ft_popcount(c->bits)) <= k; k -= n) {
+        if (c->word == l->n_slots / 64)
+            return false;
+        c->word++;
+        c->bits = l->blocks[c->word / 2].first[c->word % 2];
+    }
+    while (k--)
+        c->bits &= c->bits - 1;
+    return true;
+}
+
+static unsigned ones(const uint64_t w[2])
+{
+    return ft_popcount(w[0]) + ft_popcount(w[1]);
+}
+
+static ft_status bad_block(ft_error *err, uint64_t block, const char *what)
+{
+    return ft_fail(err, FT_EFORMAT, "section blocks: block %llu: %s",
+                   (unsigned long long)block, what);
+}
+
+/* Are the bits of nodes from n on, of a block, zero? */
+static bool zero_from(const uint64_t w[2], unsigned n)
+{
+    return ((n < 64 ? w[0] & ~ft_low_mask(n) : 0) |
+            (w[1] & ~ft_low_mask(n < 64 ? 0 : n - 64))) == 0;
+}
+
+static unsigned nodes_in_block(const ft_region *r, uint64_t first_block, uint64_t block)
+{
+    const uint64_t left = r->n_nodes - (block - first_block) * FT_COMPACT_BLOCK;
+    return left < FT_COMPACT_BLOCK ? (unsigned)left : FT_COMPACT_BLOCK;
+}
+
+static ft_status check_root_blocks(survey *s, ft_error *err)
+{
+    const ft_compact *l = s->l;
+    const ft_compact_root_block *b = l->root_blocks;
+    group_cursor c;
+    uint64_t n_terminals = 0;
+    if (!at_slot(l, 0, &c))
+        return bad_block(err, 0, "its first node does not start a group");
+    if ((b->child[0] | b->terminal[0]) & 1)
+        return ft_fail(err, FT_EFORMAT, "section root-blocks: the root's bits are set");
+    for (uint64_t i = 0; i < l->n_root_blocks; i++, b++) {
+        const unsigned n = nodes_in_block(&l->region[0], 0, i);
+        if (!zero_from(b->child, n) || !zero_from(b->terminal, n))
+            return ft_fail(err, FT_EFORMAT,
+                           "section root-blocks: bits beyond the last are set");
+        if (b->first_child != slot_of(&c) || !move(l, &c, ones(b->child)))
+            return ft_fail(err, FT_EFORMAT,
+                           "section root-blocks: children of block %llu are wrong",
+                           (unsigned long long)i);
+        n_terminals += ones(b->terminal);
+    }
+    atomic_fetch_add(&s->n_terminals, n_terminals);
+    if (l->supers[0].first_child != slot_of(&c) || l->supers[0].codes != 0)
+        return ft_fail(err, FT_EFORMAT, "section superblocks: the first is wrong");
+    return FT_OK;
+}
+
+/* Nodes whose children may be in their own block: each child behind its parent. */
+static bool children_follow(const ft_compact *l, uint64_t block, group_cursor c)
+{
+    for (unsigned word = 0; word < 2; word++)
+        for (uint64_t w = l->blocks[block].child[word]; w; w &= w - 1) {
+            const uint64_t node = block * 2 + word;
+            if (slot_of(&c) <= node * 64 + (unsigned)__builtin_ctzll(w) ||
+                !move(l, &c, 1))
+                return false;
+        }
+    return true;
+}
+
+/* The codes of a block whose bits start at `bit`: all within their classes. */
+static bool codes_exist(const ft_compact *l, const ft_region *r,
+                        const ft_compact_block *b, uint64_t bit, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++) {
+        const unsigned class = ft_bit_get(b->low, i) | ft_bit_get(b->high, i) << 1;
+        const uint64_t v = ft_code_bits(l->codes, bit) & ft_low_mask(r->width[class]);
+        if (v >= r->classes.size[class])
+            return false;
+        bit += r->width[class];
+    }
+    return true;
+}
+
+/* Check a block whose children start at *c and whose codes start at bit *codes, and
+ * move both to the next block's. */
+static ft_status check_block(const ft_compact *l, const ft_region *r, uint64_t block,
+                             group_cursor *c, uint64_t *codes, uint64_t *n_terminals,
+                             ft_error *err)
+{
+    const ft_compact_block *b = &l->blocks[block];
+    const unsigned n = nodes_in_block(r, r->slot / FT_COMPACT_BLOCK, block);
+    if (!zero_from(b->child, n) || !zero_from(b->first, n) || !zero_from(b->low, n) ||
+        !zero_from(b->high, n))
+        return bad_block(err, block, "bits beyond the last node are set");
+    if (ft_compact_children(l, block) != slot_of(c))
+        return bad_block(err, block, "first child is wrong");
+    if (slot_of(c) < (block + 1) * FT_COMPACT_BLOCK && !children_follow(l, block, *c))
+        return bad_block(err, block, "a node comes before its parent");
+    if (!move(l, c, ones(b->child)))
+        return bad_block(err, block, "more parents than groups of children");
+
+    const uint64_t both[2] = {b->low[0] & b->high[0], b->low[1] & b->high[1]};
+    const unsigned parents = ones(b->child);
+    const uint32_t bits = n * r->width[0] + ones(b->low) * r->more[1] +
+                          ones(b->high) * r->more[2] + ones(both) * r->more[3];
+    if (ft_compact_codes(l, block) != *codes ||
+        l->n_code_bits - *codes < (uint64_t)parents + bits)
+        return bad_block(err, block, "place of its codes is wrong");
+    if (!codes_exist(l, r, b, *codes + parents, n))
+        return bad_block(err, block, "a code that no token has");
+    *n_terminals += n - parents;
+    for (unsigned i = 0; i < parents; i++)
+        *n_terminals += ft_bit_get(l->codes, *codes + i);
+    *codes += parents + bits;
+    return FT_OK;
+}
+
+static ft_status check_rank(const ft_compact *l, uint64_t block, uint64_t n_groups,
+                            ft_error *err)
+{
+    if (block % FT_COMPACT_RANK_BLOCKS == 0 &&
+        l->sibling_rank[block / FT_COMPACT_RANK_BLOCKS] != n_groups)
+        return ft_fail(err, FT_EFORMAT, "section sibling-rank: wrong at block %llu",
+                       (unsigned long long)block);
+    return FT_OK;
+}
+
+static ft_status check_super(survey *s, uint64_t super, ft_error *err)
+{
+    const ft_compact *l = s->l;
+    const uint64_t first = super * FT_COMPACT_SUPER;
+    const uint64_t last =
+        l->n_blocks - first < FT_COMPACT_SUPER ? l->n_blocks : first + FT_COMPACT_SUPER;
+    const ft_compact_super *entry = &l->supers[super];
+    uint64_t codes = entry->codes, n_terminals = 0;
+    uint64_t n_groups = l->sibling_rank[first / FT_COMPACT_RANK_BLOCKS];
+    group_cursor c;
+    if (!at_slot(l, entry->first_child, &c) || codes > l->n_code_bits)
+        return ft_fail(err, FT_EFORMAT, "section superblocks: entry %llu is wrong",
+                       (unsigned long long)super);
+    const ft_region *r = &l->region[1];
+    for (uint64_t block = first; block < last; block++) {
+        while (block * FT_COMPACT_BLOCK >= r[1].slot)
+            r++;
+        ft_status st = check_rank(l, block, n_groups, err);
+        if (st == FT_OK)
+            st = check_block(l, r, block, &c, &codes, &n_terminals, err);
+        if (st != FT_OK)
+            return st;
+        n_groups += ones(l->blocks[block].first);
+    }
+    atomic_fetch_add(&s->n_terminals, n_terminals);
+    if (entry[1].first_child != slot_of(&c) || entry[1].codes != codes)
+        return ft_fail(err, FT_EFORMAT, "section superblocks: entry %llu is wrong",
+                       (unsigned long long)super + 1);
+    return check_rank(l, last, n_groups, err);
+}
+
+static ft_status check_supers(void *arg, uint64_t begin, uint64_t end, ft_error *err)
+{
+    ft_status st = FT_OK;
+    for (uint64_t i = begin; i < end && st == FT_OK; i++)
+        st = check_super(arg, i, err);
+    return st;
+}
+
+static ft_status check_ends(const ft_compact *l, ft_error *err)
+{
+    static const ft_compact_block end = {.first = {1, 0}};
+    const ft_compact_super *last = &l->supers[ft_compact_n_supers(l->n_blocks)];
+    if (memcmp(&l->blocks[l->n_blocks], &end, sizeof end) != 0)
+        return bad_block(err, l->n_blocks, "not the end's");
+    if (last->first_child != l->n_slots || last->codes != l->n_code_bits)
+        return ft_fail(err, FT_EFORMAT, "section superblocks: the last is wrong");
+    if (l->sibling_rank[0] != 0)
+        return ft_fail(err, FT_EFORMAT, "section sibling-rank: does not start at 0");
+    const uint64_t words = ft_words(l->n_code_bits);
+    if (l->codes[words] ||
+        (l->n_code_bits % 64 && l->codes[words - 1] >> l->n_code_bits % 64))
+        return ft_fail(err, FT_EFORMAT, "section codes: bits beyond the last are set");
+    return FT_OK;
+}
+
+static ft_status check_tokens(const ft_compact *l, ft_error *err)
+{
+    for (uint32_t i = 0; i < l->n_regions; i++) {
+        ft_status st = ft_token_set_check(&l->region[i].set, err);
+        if (st != FT_OK)
+            return ft_fail_prefix(err, "section token-sets: region %u", i);
+        if (i && ft_token_classes_check(&l->region[i].classes, err) != FT_OK)
+            return ft_fail_prefix(err, "section classes: region %u", i);
+    }
+    return FT_OK;
+}
+
+/* Every level starts with the children of the first node with children from the start
+ * of the level before it on; regions start where levels do. */
+static ft_status check_levels(const ft_trie *t, ft_error *err)
+{
+    const ft_compact *l = t->layout;
+    uint32_t region = 1, depth = l->n_root_children > 0;
+    for (uint64_t node = 1; node < t->n_nodes; depth++) {
+        if (depth == FT_MAX_KEY_TOKENS + 1)
+            return ft_fail(err, FT_EFORMAT,
+                           "section blocks: keys of more than %d tokens",
+                           FT_MAX_KEY_TOKENS);
+        if (l->region[region].level == depth && l->region[region].node == node)
+            region++;
+        const uint64_t next = t->ops->seek(t, node);
+        if (next == t->n_nodes)
+            break;
+        node = next;
+    }
+    if (region != l->n_regions)
+        return ft_fail(err, FT_EFORMAT,
+                       "section regions: region %u does not start a level", region);
+    if (depth != t->depth)
+        return ft_fail(err, FT_EFORMAT, "section blocks: depth %u, %u expected", depth,
+                       t->depth);
+    return FT_OK;
+}
+
+static uint64_t block_terminals(const ft_compact *l, uint64_t block)
+{
+    if (block < l->n_root_blocks)
+        return ones(l->root_blocks[block].terminal);
+    block -= l->n_root_blocks;
+    const ft_region *r = &l->region[1];
+    while (block * FT_COMPACT_BLOCK >= r[1].slot)
+        r++;
+    const unsigned parents = ones(l->blocks[block].child);
+    uint64_t n = nodes_in_block(r, r->slot / FT_COMPACT_BLOCK, block) - parents;
+    for (unsigned i = 0; i < parents; i++)
+        n += ft_bit_get(l->codes, ft_compact_codes(l, block) + i);
+    return n;
+}
+
+static ft_status check_terminals(const ft_trie *t, uint32_t n_threads, ft_error *err)
+{
+    const ft_compact *l = t->layout;
+    const uint64_t n_blocks = l->n_root_blocks + l->n_blocks;
+    uint64_t n = 0, in_super = 0;
+    if (!t->has_ids)
+        return FT_OK;
+    for (uint64_t i = 0; i < n_blocks; i++) {
+        if (i % FT_COMPACT_SUPER == 0) {
+            in_super = 0;
+            if (l->terminals_super[i / FT_COMPACT_SUPER] != n)
+                return ft_fail(err, FT_EFORMAT,
+                               "section super-terminals: entry %llu is wrong",
+                               (unsigned long long)i / FT_COMPACT_SUPER);
+        }
+        if (l->terminals[i] != in_super)
+            return ft_fail(err, FT_EFORMAT,
+                           "section block-terminals: entry %llu is wrong",
+                           (unsigned long long)i);
+        const uint64_t here = block_terminals(l, i);
+        n += here;
+        in_super += here;
+    }
+    return ft_ids_verify(t, n_threads, err);
+}
+
+ft_status ft_compact_verify(const ft_trie *trie, uint32_t n_threads, ft_error *err)
+{
+    const ft_compact *l = trie->layout;
+    survey s = {.trie = trie, .l = l};
+    ft_status st = check_ends(l, err);
+    if (st == FT_OK)
+        st = check_tokens(l, err);
+    if (st == FT_OK)
+        st = check_root_blocks(&s, err);
+    if (st == FT_OK)
+        st = ft_parallel(ft_compact_n_supers(l->n_blocks), 1, n_threads, check_supers,
+                         &s, err);
+    if (st == FT_OK)
+        st = check_levels(trie, err);
+    if (st == FT_OK && s.n_terminals != trie->n_keys)
+        st = ft_fail(err, FT_EFORMAT, "section blocks: %llu keys, %llu expected",
+                     (unsigned long long)s.n_terminals,
+                     (unsigned long long)trie->n_keys);
+    return st == FT_OK ? check_terminals(trie, n_threads, err) : st;
+}

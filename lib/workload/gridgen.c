@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "workload/gridgen.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/score.h"
+#include "workload/fixmath.h"
+#include "workload/paths.h"
+
+enum {
+    N_PATHS = 1 << 16,
+    PATIENCE = 32 /* draws a slot before a position is given up */
+};
+
+struct ft_gridgen {
+    ft_gridgen_params p;
+    ft_paths keys;  /* what tokens keys have at each position */
+    ft_paths deep;  /* of p.deep only */
+    uint32_t *seen; /* hash set of the position at hand: token + 1, or 0 */
+    uint32_t seen_mask;
+    float *falls; /* by rank */
+};
+
+static const struct preset {
+    const char *name, *summary;
+    ft_gridgen_params p;
+} presets[] = {
+    {"full",
+     "beams stay wide: all tokens from real paths as long as the grid",
+     {.seed = 1,
+      .n_steps = 8,
+      .n_proposals = 1000,
+      .head = UINT32_MAX,
+      .deep = true,
+      .slope = 1.0,
+      .jitter = 0.5}},
+    {"model",
+     "a coherent head of 100 tokens, the rest noise",
+     {.seed = 1,
+      .n_steps = 8,
+      .n_proposals = 1000,
+      .head = 100,
+      .deep = false,
+      .slope = 1.5,
+      .jitter = 0.5}},
+    {"noise",
+     "no head: tokens as frequent as they are at that position",
+     {.seed = 1,
+      .n_steps = 8,
+      .n_proposals = 1000,
+      .head = 0,
+      .deep = false,
+      .slope = 1.5,
+      .jitter = 0.5}},
+};
+
+enum { N_PRESETS = sizeof presets / sizeof presets[0] };
+
+const char *ft_gridgen_preset_name(uint32_t i)
+{
+    return i < N_PRESETS ? presets[i].name : NULL;
+}
+
+const char *ft_gridgen_preset_summary(uint32_t i)
+{
+    return i < N_PRESETS ? presets[i].summary : NULL;
+}
+
+ft_status ft_gridgen_preset(ft_gridgen_params *p, const char *name, ft_error *err)
+{
+    for (uint32_t i = 0; i < N_PRESETS; i++)
+        if (strcmp(presets[i].name, name) == 0) {
+            *p = presets[i].p;
+            return FT_OK;
+        }
+    return ft_fail(err, FT_EINVAL, "no preset is called '%s'", name);
+}
+
+static ft_status check(const ft_gridgen_params *p, ft_error *err)
+{
+    if (p->n_steps < 1 || p->n_steps > FT_MAX_KEY_TOKENS)
+        return ft_fail(err, FT_EINVAL, "steps must be 1 to %d", FT_MAX_KEY_TOKENS);
+    if (p->n_proposals < 1 || p->n_proposals > 1u << 20)
+        return ft_fail(err, FT_EINVAL, "proposals must be 1 to %u", 1u << 20);
+    if (!(p->slope >= 0 && p->slope <= 16))
+        return ft_fail(err, FT_EINVAL, "slope must be 0 to 16");
+    if (!(p->jitter >= 0 && p->jitter <= 16))
+        return ft_fail(err, FT_EINVAL, "jitter must be 0 to 16");
+    return FT_OK;
+}
+
+ft_status ft_gridgen_open(ft_gridgen **out, const ft_trie *t,
+                          const ft_gridgen_params *p, ft_error *err)
+{
+    ft_status st = check(p, err);
+    if (st != FT_OK)
+        return st;
+    ft_gridgen *g = ft_new(ft_gridgen, err);
+    if (!g)
+        return FT_ENOMEM;
+    g->p = *p;
+    if (g->p.head > p->n_proposals)
+        g->p.head = p->n_proposals;
+    g->seen_mask = 4;
+    while (g->seen_mask < 2 * p->n_proposals)
+        g->seen_mask *= 2;
+    g->seen = ft_calloc(g->seen_mask--, sizeof *g->seen, err);
+    g->falls = ft_calloc(p->n_proposals, sizeof *g->falls, err);
+    st = g->seen && g->falls ? FT_OK : FT_ENOMEM;
+    if (st == FT_OK)
+        st = ft_paths_sample(&g->keys, t, FT_PATHS_KEYS, N_PATHS, p->n_steps,
+                             ft_mix(p->seed, 1), err);
+    if (st == FT_OK && p->deep)
+        st = ft_paths_sample(&g->deep, t, FT_PATHS_DEEP, N_PATHS, p->n_steps,
+                             ft_mix(p->seed, 2), err);
+    if (st != FT_OK) {
+        ft_gridgen_close(g);
+        return st;
+    }
+    for (uint32_t i = 0; i < p->n_proposals; i++)
+        g->falls[i] = (float)(p->slope * 0.6931471805599453 * ft_fix_log2(i + 1.0));
+    *out = g;
+    return FT_OK;
+}
+
+/* Add `token` to the row unless it is there. */
+static bool add(ft_gridgen *g, uint32_t *row, uint32_t n, uint32_t token)
+{
+    if (token == FT_NO_TOKEN)
+        return false;
+    uint32_t i = (token * UINT32_C(0x9E3779B1)) >> 7 & g->seen_mask;
+    for (; g->seen[i]; i = (i + 1) & g->seen_mask)
+        if (g->seen[i] == token + 1)
+            return false;
+    g->seen[i] = token + 1;
+    row[n] = token;
+    return true;
+}
+
+/* A path near `centre`: the distance is as likely small as large, on a scale of
+ * logarithms. */
+static const uint32_t *near_path(const ft_paths *p, uint32_t centre, uint64_t random)
+{
+    const unsigned octave = (unsigned)(random >> 59) % 17;
+    const uint32_t distance = (uint32_t)(random & (((uint64_t)1 << octave) - 1));
+    const uint32_t i =
+        (random >> 32 & 1 ? centre + distance : centre - distance) % p->n;
+    return p->tokens + (uint64_t)i * p->n_steps;
+}
+
+static void fill_row(ft_gridgen *g, uint32_t t, uint32_t centre, uint64_t paths,
+                     uint64_t noise, uint32_t *row)
+{
+    const uint32_t k = g->p.n_proposals;
+    const ft_paths *head = g->p.deep ? &g->deep : &g->keys;
+    uint32_t n = 0;
+    memset(g->seen, 0, (g->seen_mask + 1u) * sizeof *g->seen);
+    /* All positions draw the same paths, in the same order: that makes them coherent.
+     */
+    for (uint64_t i = 0; n < g->p.head && i < (uint64_t)PATIENCE * k; i++) {
+        const uint64_t random = i ? ft_random(&paths) : 0;
+        n += add(g, row, n, near_path(head, centre, random)[t]);
+    }
+    for (uint64_t i = 0; n < k && i < (uint64_t)PATIENCE * k; i++) {
+        const uint64_t path = ft_scale(g->keys.n, ft_random(&noise));
+        n += add(g, row, n, g->keys.tokens[path * g->keys.n_steps + t]);
+    }
+    for (; n < k; n++)
+        row[n] = FT_NO_TOKEN;
+}
+
+/* By rank; logits in steps of 1/16, as bfloat16 has them between 8 and 16. */
+static void fill_logp(const ft_gridgen *g, uint64_t random, float *row)
+{
+    const float top = -0.25f - 2.0f * (float)(random >> 40) / 16777216.0f;
+    for (uint32_t i = 0; i < g->p.n_proposals; i++) {
+        const float u = (float)(ft_random(&random) >> 40) / 8388608.0f - 1.0f;
+        const float logit = (g->falls[i] + u * (float)g->p.jitter) * 16.0f;
+        const int32_t steps = (int32_t)(logit + 1024.5f) - 1024;
+        const float fall = (float)steps / 16.0f;
+        row[i] = fall < 0.0f ? top : top - fall;
+    }
+}
+
+void ft_gridgen_query(ft_gridgen *g, uint64_t query, uint32_t *tokens, float *logp)
+{
+    uint64_t random = ft_mix(g->p.seed + UINT64_C(0x67726964), query);
+    const ft_paths *head = g->p.deep ? &g->deep : &g->keys;
+    const uint32_t centre = (uint32_t)ft_scale(head->n, ft_random(&random));
+    const uint64_t paths = ft_random(&random);
+    for (uint32_t t = 0; t < g->p.n_steps; t++) {
+        const uint64_t at = (uint64_t)t * g->p.n_proposals;
+        fill_row(g, t, centre, paths, ft_random(&random), tokens + at);
+        fill_logp(g, ft_random(&random), logp + at);
+    }
+}
+
+void ft_gridgen_close(ft_gridgen *g)
+{
+    if (!g)
+        return;
+    ft_paths_free(&g->keys);
+    ft_paths_free(&g->deep);
+    free(g->seen);
+    free(g->falls);
+    free(g);
+}

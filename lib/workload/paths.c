@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "workload/paths.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/score.h"
+#include "workload/fixmath.h"
+
+/* The trie's levels: nodes start[d] .. start[d + 1] - 1 are d tokens from the root. */
+typedef struct levels {
+    const ft_trie *t;
+    uint64_t *start; /* depth + 2 */
+} levels;
+
+/* The first node of from .. end - 1 that has children, or `end`. */
+static uint64_t next_inner(const ft_trie *t, uint64_t from, uint64_t end,
+                           ft_range *children)
+{
+    uint64_t place = from < end ? t->ops->seek(t, from) : 0;
+    for (uint64_t v = from; v < end; v++) {
+        *children = t->ops->visit(t, v, &place).children;
+        if (children->count)
+            return v;
+    }
+    return end;
+}
+
+static ft_status find_levels(levels *l, const ft_trie *t, ft_error *err)
+{
+    l->t = t;
+    l->start = ft_calloc(t->depth + 2u, sizeof *l->start, err);
+    if (!l->start)
+        return FT_ENOMEM;
+    l->start[1] = 1;
+    l->start[t->depth + 1] = t->n_nodes;
+    for (uint32_t d = 1; d < t->depth; d++) {
+        ft_range children;
+        next_inner(t, l->start[d], t->n_nodes, &children);
+        l->start[d + 1] = children.first;
+    }
+    return FT_OK;
+}
+
+/* The node of level d - 1 that `node` of level d hangs from: the last one there whose
+ * children do not start behind it. */
+static uint64_t parent_of(const levels *l, uint32_t d, uint64_t node)
+{
+    uint64_t lo = l->start[d - 1], hi = l->start[d];
+    while (hi - lo > 1) {
+        const uint64_t mid = lo + (hi - lo) / 2;
+        ft_range children;
+        const uint64_t v = next_inner(l->t, mid, hi, &children);
+        if (v == hi || children.first > node)
+            hi = mid;
+        else if (node - children.first < children.count)
+            return v;
+        else
+            lo = v;
+    }
+    return lo;
+}
+
+static uint32_t level_of(const levels *l, uint64_t node)
+{
+    uint32_t d = 1;
+    while (node >= l->start[d + 1])
+        d++;
+    return d;
+}
+
+static void put_path(const levels *l, uint64_t node, uint32_t n_steps, uint32_t *tokens)
+{
+    for (uint32_t i = 0; i < n_steps; i++)
+        tokens[i] = FT_NO_TOKEN;
+    for (uint32_t d = level_of(l, node); d > 0; d--) {
+        if (d <= n_steps)
+            l->t->ops->labels(l->t, node, 1, &tokens[d - 1]);
+        node = parent_of(l, d, node);
+    }
+}
+
+static uint64_t draw_node(const levels *l, ft_paths_kind kind, uint32_t n_steps,
+                          uint64_t *random)
+{
+    const ft_trie *t = l->t;
+    if (kind == FT_PATHS_DEEP) {
+        const uint32_t d = t->depth < n_steps ? t->depth : n_steps;
+        return l->start[d] + ft_scale(l->start[d + 1] - l->start[d], ft_random(random));
+    }
+    for (;;) {
+        const uint64_t v = 1 + ft_scale(t->n_nodes - 1, ft_random(random));
+        if (t->ops->flags(t, v) & FT_NODE_TERMINAL)
+            return v;
+    }
+}
+
+static int by_tokens(const void *a, const void *b, void *n_steps)
+{
+    const uint32_t *x = a, *y = b, n = *(const uint32_t *)n_steps;
+    for (uint32_t i = 0; i < n; i++)
+        if (x[i] != y[i]) /* FT_NO_TOKEN + 1 is 0: a prefix goes first */
+            return x[i] + 1 < y[i] + 1 ? -1 : 1;
+    return 0;
+}
+
+static int by_number(const void *a, const void *b)
+{
+    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+ft_status ft_paths_sample(ft_paths *out, const ft_trie *t, ft_paths_kind kind,
+                          uint32_t n, uint32_t n_steps, uint64_t seed, ft_error *err)
+{
+    levels l = {NULL, NULL};
+    uint64_t *nodes = NULL, values;
+    uint32_t *tokens = NULL;
+    if (t->n_keys == 0)
+        return ft_fail(err, FT_EINVAL, "the library has no keys");
+    ft_status st = FT_ENOMEM;
+    if (!ft_mul_ok(n, n_steps, &values) || find_levels(&l, t, err) != FT_OK)
+        goto done;
+    nodes = ft_calloc(n, sizeof *nodes, err);
+    tokens = ft_calloc(values, sizeof *tokens, err);
+    if (!nodes || !tokens)
+        goto done;
+    for (uint32_t i = 0; i < n; i++)
+        nodes[i] = draw_node(&l, kind, n_steps, &seed);
+    qsort(nodes, n, sizeof *nodes, by_number); /* climbs touch memory in order */
+    for (uint32_t i = 0; i < n; i++)
+        put_path(&l, nodes[i], n_steps, tokens + (uint64_t)i * n_steps);
+    qsort_r(tokens, n, n_steps * sizeof *tokens, by_tokens, &n_steps);
+    *out = (ft_paths){n, n_steps, tokens};
+    tokens = NULL;
+    st = FT_OK;
+done:
+    free(l.start);
+    free(nodes);
+    free(tokens);
+    return st;
+}
+
+void ft_paths_free(ft_paths *p)
+{
+    free(p->tokens);
+    *p = (ft_paths){0, 0, NULL};
+}

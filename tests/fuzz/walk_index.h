@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Call every accessor of an opened index with everything that a caller may give it,
+ * under a budget: what must neither read out of bounds nor go on without end.
+ */
+#ifndef TESTS_FUZZ_WALK_INDEX_H
+#define TESTS_FUZZ_WALK_INDEX_H
+
+#include <stdlib.h>
+
+#include "trie/index.h"
+
+/* Labels and searches among the children in r. */
+static inline uint64_t walk_children(const ft_trie *t, ft_range r)
+{
+    uint64_t sum = 0;
+    uint32_t *labels = malloc(r.count * sizeof *labels + 1);
+    t->ops->labels(t, r.first, r.count, labels);
+    for (uint64_t i = 0; i < r.count; i++) {
+        sum += t->ops->find(t, r, labels[i]);
+        if (labels[i] > t->max_token)
+            abort();
+    }
+    if (r.count > 1) {
+        const uint64_t from = r.count / 3, n = r.count - from;
+        t->ops->labels(t, r.first + from, n, labels);
+    }
+    static const uint32_t tokens[] = {0, 65535, 65536, 0xFFFFFFFE};
+    for (unsigned i = 0; i < 4; i++)
+        sum += t->ops->find(t, r, tokens[i]);
+    free(labels);
+    return sum;
+}
+
+static inline uint64_t walk_nodes(const ft_trie *t, uint64_t budget)
+{
+    uint64_t sum = 0, place = t->ops->seek(t, 0);
+    for (uint64_t node = 0; node < t->n_nodes && budget; node++) {
+        const ft_range r = t->ops->children(t, node);
+        const ft_visit v = t->ops->visit(t, node, &place);
+        const unsigned flags = t->ops->flags(t, node);
+        if (v.children.first != r.first || v.children.count != r.count ||
+            v.terminal != !!(flags & FT_NODE_TERMINAL) ||
+            (r.count != 0) != !!(flags & FT_NODE_HAS_CHILDREN) ||
+            (r.count && r.first <= node) || r.first > t->n_nodes ||
+            r.count > t->n_nodes - r.first)
+            abort();
+        sum += walk_children(t, r);
+        if (t->has_ids)
+            sum += t->ops->terminal_rank(t, node) + ft_trie_key_number(t, node);
+        budget -= r.count < budget ? r.count : budget;
+        budget -= budget != 0;
+    }
+    return sum;
+}
+
+static inline uint64_t walk_keys(const ft_trie *t, const uint32_t *prefix,
+                                 uint32_t n_prefix, uint64_t budget)
+{
+    ft_cursor *c;
+    const uint32_t *tokens;
+    uint32_t n = 1;
+    uint64_t node, sum = 0;
+    if (ft_cursor_open(&c, t, prefix, n_prefix, NULL) != FT_OK)
+        return 0;
+    while (budget && n && ft_cursor_next(c, &tokens, &n, &node, NULL) == FT_OK) {
+        if (n > t->depth || node >= t->n_nodes)
+            abort();
+        for (uint32_t i = 0; i < n; i++)
+            sum += tokens[i];
+        sum += node;
+        budget -= n < budget ? n : budget;
+    }
+    ft_cursor_close(c);
+    return sum;
+}
+
+static inline uint64_t walk_index(const ft_index *ix, uint64_t budget)
+{
+    const ft_trie *t = ft_index_trie(ix);
+    uint64_t sum = walk_nodes(t, budget);
+    sum += walk_keys(t, NULL, 0, budget);
+    if (t->depth) {
+        uint32_t label;
+        t->ops->labels(t, 1, 1, &label);
+        sum += walk_keys(t, &label, 1, budget);
+    }
+    for (uint32_t i = 0; i < ft_index_n_sections(ix); i++) {
+        const ft_section_info s = ft_index_section(ix, i);
+        for (uint64_t j = 0; j < s.raw_bytes && j < budget; j += 97)
+            sum += ((const uint8_t *)s.data)[j];
+    }
+    ft_index_verify(ix, NULL);
+    return sum;
+}
+
+#endif
