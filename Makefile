@@ -76,7 +76,10 @@ else
 LIB_C += gpu/absent.c
 endif
 CUDA_ARCH ?= sm_90
-NVCCFLAGS += -std=c++17 -O2 -arch=$(CUDA_ARCH) --fmad=false -Xcompiler -Wall
+NVCCFLAGS += -std=c++17 -O2 -lineinfo -arch=$(CUDA_ARCH) --fmad=false -Xcompiler -Wall
+ifneq ($(WERROR),0)
+NVCCFLAGS += -Werror all-warnings
+endif
 
 LIB := $(O)/libflashtrie.a
 LIB_O := $(LIB_C:%.c=$(O)/%.o) $(GPU_O)

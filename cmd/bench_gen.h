@@ -8,5 +8,6 @@
 #include "options.h"
 
 int ft_bench_gen_keys(const ft_subcommand *self, int argc, char **argv);
+int ft_bench_gen_grid(const ft_subcommand *self, int argc, char **argv);
 
 #endif

@@ -11,6 +11,7 @@ int main(int argc, char **argv)
 {
     static const ft_subcommand rows[] = {
         {"gen-keys", "make a synthetic library, in order", ft_bench_gen_keys},
+        {"gen-grid", "draw proposal grids from an index", ft_bench_gen_grid},
         {"latency", "time single queries, systems side by side", ft_bench_latency},
         {NULL, NULL, NULL}};
     if (!ft_start("ft-bench"))

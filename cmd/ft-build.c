@@ -14,12 +14,16 @@
 #include "options.h"
 
 enum { MAX_LAYOUTS = 16, KEYS_BETWEEN_CLOCKS = 4096, COPY_BYTES = 1 << 16 };
+enum { DEFAULT_MEMORY = 1 << 30 };
 
 typedef struct build {
     const char *output;
     uint32_t layout;
     bool ids;
     uint32_t compress_level;
+    bool sort;
+    uint64_t memory_bytes;
+    const char *tmpdir;
     ft_list subtract;
     ft_operands inputs;
     double started;
@@ -36,6 +40,11 @@ static int parse(build *b, int argc, char **argv)
         {FT_OPT_ENUM, 0, "layout", &b->layout, "NAME", "how the trie is laid out",
          .choices = layouts},
         {FT_OPT_FLAG, 0, "ids", &b->ids, NULL, "store key numbers"},
+        {FT_OPT_FLAG, 0, "sort", &b->sort, NULL, "take keys in any order"},
+        {FT_OPT_SIZE, 0, "memory", &b->memory_bytes, "SIZE",
+         "memory that --sort may take [1G]", .min = 1 << 20, .max = 0x1p53},
+        {FT_OPT_STRING, 0, "tmpdir", &b->tmpdir, "DIR",
+         "folder of temporary files [TMPDIR, or /tmp]"},
         {FT_OPT_LIST, 0, "subtract", &b->subtract, "FILE",
          "leave out the keys of FILE (may be repeated)"},
         {FT_OPT_U32, 0, "compress", &b->compress_level, "LEVEL",
@@ -73,7 +82,10 @@ static ft_status open_keys(ft_keys **out, const build *b, ft_error *err)
                                              : (const char *const *)b->inputs.v,
                                .n_paths = none ? 1 : b->inputs.n,
                                .subtract = b->subtract.items,
-                               .n_subtract = b->subtract.n};
+                               .n_subtract = b->subtract.n,
+                               .sort = b->sort,
+                               .memory_bytes = b->memory_bytes,
+                               .tmpdir = b->tmpdir};
     return ft_keys_open(out, &o, err);
 }
 
@@ -90,6 +102,13 @@ static void show_progress(const build *b, const ft_keys *keys)
 static ft_status add_keys(const build *b, ft_builder *builder, ft_keys *keys,
                           ft_error *err)
 {
+    for (bool more = true; more;) {
+        const ft_status st = ft_keys_gather(keys, &more, err);
+        if (st != FT_OK)
+            return st;
+        if (ft_progress_due())
+            show_progress(b, keys);
+    }
     for (uint64_t i = 1;; i++) {
         ft_key key;
         ft_status st = ft_keys_next(keys, &key, err);
@@ -105,14 +124,12 @@ static ft_status add_keys(const build *b, ft_builder *builder, ft_keys *keys,
 
 /* A file without a name, for an index on its way to a pipe. *out is a sink into it, *fd
  * reads it. */
-static ft_status open_unnamed(ft_sink **out, int *fd, ft_error *err)
+static ft_status open_unnamed(ft_sink **out, int *fd, const char *folder, ft_error *err)
 {
-    const char *folder = getenv("TMPDIR");
     char path[4096];
     sigset_t all, before;
     ft_status st;
-    snprintf(path, sizeof path, "%s/ft-build.XXXXXX",
-             folder && *folder ? folder : "/tmp");
+    snprintf(path, sizeof path, "%s/ft-build.XXXXXX", folder);
     sigfillset(&all); /* no signal between the name's coming and going */
     sigprocmask(SIG_SETMASK, &all, &before);
     *fd = mkstemp(path);
@@ -146,7 +163,7 @@ static ft_status copy(ft_sink *out, int fd, ft_error *err)
 
 /* The index is written with a look back at its header: what cannot seek is given a copy
  * of a temporary file. */
-static ft_status write_index(ft_builder *builder, ft_sink *out,
+static ft_status write_index(const build *b, ft_builder *builder, ft_sink *out,
                              ft_build_summary *summary, ft_error *err)
 {
     ft_sink *unnamed = NULL;
@@ -154,7 +171,7 @@ static ft_status write_index(ft_builder *builder, ft_sink *out,
     ft_status st;
     if (ft_sink_seekable(out))
         return ft_builder_finish(builder, out, summary, err);
-    st = open_unnamed(&unnamed, &fd, err);
+    st = open_unnamed(&unnamed, &fd, b->tmpdir, err);
     if (st == FT_OK)
         st = ft_builder_finish(builder, unnamed, summary, err);
     if (st == FT_OK)
@@ -182,6 +199,10 @@ static void say_summary(const build *b, const ft_keys_counts *n,
             s->bits_per_node, (unsigned long long)n->n_skipped,
             (unsigned long long)n->n_duplicates, (unsigned long long)n->n_subtracted,
             ft_seconds() - b->started);
+    if (ft_is_verbose())
+        ft_say("%s layout: %s; %llu keys read from %llu bytes",
+               ft_layout_name(b->layout), ft_layout_summary(b->layout),
+               (unsigned long long)n->n_read, (unsigned long long)n->input_bytes);
 }
 
 static ft_status run(const build *b, ft_error *err)
@@ -205,7 +226,7 @@ static ft_status run(const build *b, ft_error *err)
         st = add_keys(b, builder, keys, err);
     if (st == FT_OK) {
         counts = ft_keys_counts_of(keys);
-        st = write_index(builder, out, &summary, err);
+        st = write_index(b, builder, out, &summary, err);
     }
     ft_builder_close(builder);
     ft_keys_close(keys);
@@ -215,9 +236,18 @@ static ft_status run(const build *b, ft_error *err)
     return st;
 }
 
+/* Where temporary files go, unless --tmpdir says so. */
+static const char *default_tmpdir(void)
+{
+    const char *folder = getenv("TMPDIR");
+    return folder && *folder ? folder : "/tmp";
+}
+
 int main(int argc, char **argv)
 {
-    build b = {.started = ft_seconds()};
+    build b = {.memory_bytes = DEFAULT_MEMORY,
+               .tmpdir = default_tmpdir(),
+               .started = ft_seconds()};
     ft_error err;
     int rc;
     if (!ft_start("ft-build"))

@@ -4,12 +4,25 @@
 #include <stdlib.h>
 #include <string.h>
 
+static ft_status open_index(ft_inspect *in, const char *path, ft_error *err)
+{
+    const double start = ft_seconds();
+    const ft_status st = ft_index_open(&in->index, path, FT_VERIFY_FULL, 0, err);
+    if (st == FT_OK && ft_is_verbose()) {
+        const ft_trie *t = ft_index_trie(in->index);
+        ft_say("%s: %s layout, %llu keys, %llu nodes; open after %.2f ms", path,
+               ft_index_layout(in->index), (unsigned long long)t->n_keys,
+               (unsigned long long)t->n_nodes, 1e3 * (ft_seconds() - start));
+    }
+    return st;
+}
+
 ft_status ft_inspect_open(ft_inspect *in, ft_output_kind kind, const char *index_path,
                           const char *vocab_path, ft_error *err)
 {
     ft_status st = ft_output_open(&in->out, NULL, kind, err);
     if (st == FT_OK && index_path)
-        st = ft_index_open(&in->index, index_path, FT_VERIFY_FULL, 0, err);
+        st = open_index(in, index_path, err);
     if (st == FT_OK && vocab_path)
         st = ft_vocab_open(&in->vocab, vocab_path, err);
     return st;

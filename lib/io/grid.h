@@ -12,8 +12,8 @@
 #define FT_GRID_UNTIL_END UINT64_MAX
 
 typedef struct ft_grid_shape {
-    uint32_t n_steps;     /* T >= 1 */
-    uint32_t n_proposals; /* K >= 1 */
+    uint32_t n_steps;     /* T: 1 to 65,535 */
+    uint32_t n_proposals; /* K: 1 to 2^24; T * K at most 2^30 */
     uint32_t vocab;       /* ids are below this; 0: unknown */
     bool has_ids;
     bool half;          /* log-probs are binary16 in the file */

@@ -32,7 +32,8 @@ uint64_t ft_record_end(const ft_record *r, uint64_t i); /* ends[i]; i = -1 is 0 
 uint32_t ft_record_token(const ft_record *r, uint64_t j);
 
 /* View the record at [data, data + bytes); *used is its length. Refuses counts and
- * offsets that do not fit the bytes or do not ascend. */
+ * offsets that do not fit the bytes or do not ascend, scores that are NaN or descend,
+ * results that are no key (1 to 65,535 tokens, none of them FT_NO_TOKEN). */
 ft_status ft_record_view(ft_record *r, const uint8_t *data, uint64_t bytes,
                          uint64_t *used, ft_error *err);
 
@@ -48,7 +49,7 @@ typedef uint64_t ft_key_number_fn(void *arg, const uint32_t *tokens, uint32_t n)
 
 /* Write one record in a text form, best first: `query rank score tokens [key number]`,
  * score by %.17g. key_number may be NULL. JSON lines write infinite scores as strings.
- */
+ * FT_WIRE writes the record as it is. */
 ft_status ft_record_write(ft_sink *out, ft_results_format format, uint64_t query_id,
                           const ft_record *r, ft_key_number_fn *key_number, void *arg,
                           ft_error *err);

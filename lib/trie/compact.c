@@ -4,30 +4,26 @@
 #include "base/score.h"
 
 enum {
-    NEAR_WORDS = 16, /* first-sibling words looked at before the ranks are */
-    RANK_WORDS = FT_COMPACT_RANK_BLOCKS * 2,
-    LINEAR_LABELS = 16 /* so few are decoded faster than searched (measured) */
+    NEAR_WORDS = 16,    /* of sibling bits, looked at before the ranks are */
+    LINEAR_LABELS = 16, /* so few are decoded faster than searched (measured) */
+    FETCH_CODES = 256,  /* codes fetched ahead, at most */
+    LINE_WORDS = 8      /* of a cache line */
 };
-
-static inline uint64_t first_word(const ft_compact *l, uint64_t word)
-{
-    return l->blocks[word / 2].first[word % 2];
-}
 
 /* Slot of the first-sibling bit number k from `word` on, where that may be far off: the
  * ranks say in which 32 blocks it is. */
 static uint64_t skip_far(const ft_compact *l, uint64_t word, uint64_t k)
 {
-    for (; word % RANK_WORDS; word++) {
-        const uint64_t w = first_word(l, word);
+    for (; word % FT_SIBLING_RANK; word++) {
+        const uint64_t w = l->siblings[word];
         const unsigned n = ft_popcount(w);
         if (n > k)
             return word * 64 + ft_select_in_word(w, (unsigned)k);
         k -= n;
     }
     /* Steps double, then halve. */
-    uint64_t lo = word / RANK_WORDS, step = 1;
-    const uint64_t last = l->n_blocks / FT_COMPACT_RANK_BLOCKS;
+    uint64_t lo = word / FT_SIBLING_RANK, step = 1;
+    const uint64_t last = l->n_slots / 64 / FT_SIBLING_RANK;
     k += l->sibling_rank[lo];
     for (; last - lo >= step && l->sibling_rank[lo + step] <= k; step *= 2)
         lo += step;
@@ -35,8 +31,8 @@ static uint64_t skip_far(const ft_compact *l, uint64_t word, uint64_t k)
         if (last - lo >= step && l->sibling_rank[lo + step] <= k)
             lo += step;
     k -= l->sibling_rank[lo];
-    for (word = lo * RANK_WORDS;; word++) {
-        const uint64_t w = first_word(l, word);
+    for (word = lo * FT_SIBLING_RANK;; word++) {
+        const uint64_t w = l->siblings[word];
         const unsigned n = ft_popcount(w);
         if (n > k)
             return word * 64 + ft_select_in_word(w, (unsigned)k);
@@ -44,67 +40,141 @@ static uint64_t skip_far(const ft_compact *l, uint64_t word, uint64_t k)
     }
 }
 
-/* The same from `slot` on. There is such a bit, if only the end's: nothing checks for a
- * border. */
-static inline uint64_t skip_groups(const ft_compact *l, uint64_t slot, uint64_t k)
+/* The same, where it is likely to be near. There is such a bit, if only the end's:
+ * nothing checks for a border. */
+static uint64_t skip_words(const ft_compact *l, uint64_t word, uint64_t k)
 {
-    uint64_t word = slot / 64;
-    uint64_t w = first_word(l, word) & ~ft_low_mask(slot % 64);
-    for (unsigned i = 0; i < NEAR_WORDS; i++) {
+    for (unsigned i = 0; i < NEAR_WORDS; i++, word++) {
+        const uint64_t w = l->siblings[word];
         const unsigned n = ft_popcount(w);
         if (n > k)
             return word * 64 + ft_select_in_word(w, (unsigned)k);
         k -= n;
-        w = first_word(l, ++word);
     }
     return skip_far(l, word, k);
 }
 
-/* The children that start at group number k from `slot` on. */
-static inline ft_range group(const ft_compact *l, uint64_t slot, uint64_t k)
+/* A group: the slots of its first node and of the next group's. */
+typedef struct group {
+    uint64_t first, end;
+} group;
+
+/* Group number k from `slot` on. Mostly it starts within four words and ends where it
+ * starts; four words are looked at without a branch (the end blocks make them exist).
+ */
+static inline group find_group(const ft_compact *l, uint64_t slot, uint64_t k)
 {
-    const uint64_t first = skip_groups(l, slot, k);
-    const uint64_t end = skip_groups(l, first + 1, 0);
-    const uint64_t node = ft_compact_node(l, first);
-    /* Siblings are of one region; the end may lie behind empty slots, in the next. */
-    return (ft_range){node, ft_compact_node(l, end) - node};
+    const uint64_t word = slot / 64;
+    const uint64_t w[4] = {l->siblings[word] & ~ft_low_mask(slot % 64),
+                           l->siblings[word + 1], l->siblings[word + 2],
+                           l->siblings[word + 3]};
+    const unsigned n0 = ft_popcount(w[0]), n1 = n0 + ft_popcount(w[1]);
+    const unsigned n2 = n1 + ft_popcount(w[2]), n3 = n2 + ft_popcount(w[3]);
+    group g;
+    if (k >= n3) {
+        g.first = skip_words(l, word + 4, k - n3);
+        const uint64_t rest = l->siblings[g.first / 64] & ~ft_low_mask(g.first % 64) &
+                              ~((uint64_t)1 << g.first % 64);
+        g.end = rest ? g.first / 64 * 64 + (unsigned)__builtin_ctzll(rest)
+                     : skip_words(l, g.first / 64 + 1, 0);
+        return g;
+    }
+    const unsigned i = (k >= n0) + (k >= n1) + (k >= n2);
+    const unsigned before = k >= n2 ? n2 : k >= n1 ? n1 : k >= n0 ? n0 : 0;
+    const uint64_t in = w[i];
+    const unsigned bit = ft_select_in_word(in, (unsigned)k - before);
+    const uint64_t rest = in & ~ft_low_mask(bit) & ~((uint64_t)1 << bit);
+    g.first = (word + i) * 64 + bit;
+    g.end = rest ? (word + i) * 64 + (unsigned)__builtin_ctzll(rest)
+                 : skip_words(l, word + i + 1, 0);
+    return g;
 }
 
-/* Where a node is: its bits of has-child and, behind it, what is told apart by region.
- */
+static inline uint64_t slot_of(const ft_compact *l, uint64_t node)
+{
+    const ft_region *r = ft_compact_region_of(l, node);
+    return node - r->node + r->slot;
+}
+
+/* Where a node is, and what its children's group is told by. */
 typedef struct place {
-    const uint64_t *child;
     uint64_t block;
     unsigned at;
-    bool top; /* of region 0 */
+    bool top;    /* in region 0 */
+    bool parent; /* has children */
+    unsigned k;  /* parents before it in the block */
 } place;
 
 static inline place place_of(const ft_compact *l, uint64_t node)
 {
     if (node <= l->n_root_children) {
-        const uint64_t block = node / FT_COMPACT_BLOCK;
-        return (place){l->root_blocks[block].child, block, node % FT_COMPACT_BLOCK,
-                       true};
+        const uint64_t block = node / FT_COMPACT_ROOT_BLOCK;
+        const unsigned at = node % FT_COMPACT_ROOT_BLOCK;
+        const uint64_t child = l->root_blocks[block].child;
+        return (place){block, at, true, child >> at & 1,
+                       ft_popcount(child & ft_low_mask(at))};
     }
-    const ft_region *r = ft_compact_region_of(l, node);
-    const uint64_t slot = node - r->node + r->slot, block = slot / FT_COMPACT_BLOCK;
-    return (place){l->blocks[block].child, block, slot % FT_COMPACT_BLOCK, false};
+    const uint64_t slot = slot_of(l, node), block = slot / FT_COMPACT_BLOCK;
+    const unsigned at = slot % FT_COMPACT_BLOCK;
+    const uint64_t *child = l->blocks[block].child;
+    return (place){block, at, false, ft_bit_get(child, at),
+                   ft_bits_rank(child, ft_bits_before(at))};
 }
 
-static inline uint64_t block_children(const ft_compact *l, const place *p)
+static inline group children_group(const ft_compact *l, const place *p)
 {
-    return p->top ? l->root_blocks[p->block].first_child
-                  : ft_compact_children(l, p->block);
+    return find_group(l,
+                      p->top ? l->root_blocks[p->block].first_child
+                             : ft_compact_children(l, p->block),
+                      p->k);
+}
+
+/* Bit of the codes that tells whether a block's first parent ends a key. */
+static inline uint64_t terminal_bits(const ft_compact *l, uint64_t block)
+{
+    const uint64_t *child = l->blocks[block].child;
+    return ft_compact_codes(l, block) - ft_popcount(child[0]) - ft_popcount(child[1]);
 }
 
 static inline bool is_terminal(const ft_compact *l, const place *p)
 {
     if (p->top)
-        return ft_bit_get(l->root_blocks[p->block].terminal, p->at);
-    if (!ft_bit_get(p->child, p->at))
+        return l->root_blocks[p->block].terminal >> p->at & 1;
+    if (!p->parent)
         return true;
-    return ft_bit_get(l->codes,
-                      ft_compact_codes(l, p->block) + ft_block_rank(p->child, p->at));
+    return ft_bit_get(l->codes, terminal_bits(l, p->block) + p->k);
+}
+
+/* Bit of the code of the node in place `at` of a block. */
+static inline uint64_t code_place(const ft_compact *l, const ft_region *r,
+                                  uint64_t block, unsigned at)
+{
+    const ft_code_classes *c = &l->code_classes[block];
+    const ft_block_bits before = ft_bits_before(at);
+    const uint64_t both[2] = {c->low[0] & c->high[0], c->low[1] & c->high[1]};
+    const uint32_t bits = at * r->width[0] +
+                          ft_bits_rank(c->low, before) * r->low_more +
+                          ft_bits_rank(c->high, before) * r->high_more +
+                          ft_bits_rank(both, before) * r->both_more;
+    return ft_compact_codes(l, block) + bits;
+}
+
+/* Who asks for children asks for their codes a little later, mostly. Always inline: GCC
+ * takes a call that does nothing but prefetch for one without effect. */
+__attribute__((always_inline)) static inline void fetch_codes(const ft_compact *l,
+                                                              const ft_region *r,
+                                                              uint64_t slot,
+                                                              uint64_t count)
+{
+    const uint64_t block = slot / FT_COMPACT_BLOCK;
+    const uint64_t bit = code_place(l, r, block, slot % FT_COMPACT_BLOCK);
+    const uint64_t *codes = l->codes + bit / 64;
+    __builtin_prefetch(codes);
+    if (count <= 2)
+        return;
+    const uint64_t bits = (count < FETCH_CODES ? count : FETCH_CODES) * r->width[2];
+    for (const uint64_t *end = codes + bits / 64; codes <= end; codes += LINE_WORDS)
+        __builtin_prefetch(codes);
 }
 
 static ft_range compact_children(const ft_trie *t, uint64_t node)
@@ -113,9 +183,15 @@ static ft_range compact_children(const ft_trie *t, uint64_t node)
     if (node == 0)
         return (ft_range){1, l->n_root_children};
     const place p = place_of(l, node);
-    if (!ft_bit_get(p.child, p.at))
+    if (!p.parent)
         return (ft_range){0, 0};
-    return group(l, block_children(l, &p), ft_block_rank(p.child, p.at));
+    const group g = children_group(l, &p);
+    /* The end may be in the next region, behind slots that no node is in. */
+    const ft_region *r = ft_compact_region_at(l, g.first);
+    const uint64_t first = g.first - r->slot + r->node;
+    const uint64_t count = ft_compact_node(l, g.end) - first;
+    fetch_codes(l, r, g.first, count);
+    return (ft_range){first, count};
 }
 
 static unsigned compact_flags(const ft_trie *t, uint64_t node)
@@ -125,7 +201,7 @@ static unsigned compact_flags(const ft_trie *t, uint64_t node)
         return l->n_root_children ? FT_NODE_HAS_CHILDREN : 0;
     const place p = place_of(l, node);
     return (is_terminal(l, &p) ? FT_NODE_TERMINAL : 0) |
-           (ft_bit_get(p.child, p.at) ? FT_NODE_HAS_CHILDREN : 0);
+           (p.parent ? FT_NODE_HAS_CHILDREN : 0);
 }
 
 /* The place of a walk is the number of the first node of the next group. */
@@ -135,8 +211,11 @@ static uint64_t compact_seek(const ft_trie *t, uint64_t node)
     if (node == 0)
         return 1;
     const place p = place_of(l, node);
-    return ft_compact_node(
-        l, skip_groups(l, block_children(l, &p), ft_block_rank(p.child, p.at)));
+    const uint64_t slot =
+        p.top ? l->root_blocks[p.block].first_child : ft_compact_children(l, p.block);
+    const uint64_t word = slot / 64;
+    const uint64_t before = l->siblings[word] & ft_low_mask(slot % 64);
+    return ft_compact_node(l, skip_words(l, word, p.k + ft_popcount(before)));
 }
 
 static ft_visit compact_visit(const ft_trie *t, uint64_t node, uint64_t *at)
@@ -148,10 +227,8 @@ static ft_visit compact_visit(const ft_trie *t, uint64_t node, uint64_t *at)
     }
     const place p = place_of(l, node);
     ft_visit v = {{*at, 0}, is_terminal(l, &p)};
-    if (ft_bit_get(p.child, p.at)) {
-        const ft_region *r = ft_compact_region_of(l, *at);
-        const uint64_t end = skip_groups(l, *at - r->node + r->slot + 1, 0);
-        *at = ft_compact_node(l, end);
+    if (p.parent) {
+        *at = ft_compact_node(l, find_group(l, slot_of(l, *at), 0).end);
         v.children.count = *at - v.children.first;
     }
     return v;
@@ -165,10 +242,10 @@ static uint64_t compact_terminal_rank(const ft_trie *t, uint64_t node)
     const uint64_t before =
         l->terminals_super[block / FT_COMPACT_SUPER] + l->terminals[block];
     if (p.top)
-        return before + ft_block_rank(l->root_blocks[p.block].terminal, p.at);
-    const unsigned parents = ft_block_rank(p.child, p.at);
-    uint64_t n = p.at - parents, bit = ft_compact_codes(l, p.block);
-    for (unsigned left = parents; left;) {
+        return before +
+               ft_popcount(l->root_blocks[p.block].terminal & ft_low_mask(p.at));
+    uint64_t n = p.at - p.k, bit = terminal_bits(l, p.block);
+    for (unsigned left = p.k; left;) {
         const unsigned some = left < 32 ? left : 32;
         n += ft_popcount(ft_code_bits(l->codes, bit) & ft_low_mask(some));
         bit += some;
@@ -177,29 +254,49 @@ static uint64_t compact_terminal_rank(const ft_trie *t, uint64_t node)
     return before + n;
 }
 
-/* Bit of the code of the node in place `at` of a block. */
-static inline uint64_t code_place(const ft_compact *l, const ft_region *r,
-                                  uint64_t block, unsigned at)
+/* Every bit i of v at place 2 i. */
+static inline uint64_t spread(uint32_t v)
 {
-    const ft_compact_block *b = &l->blocks[block];
-    const uint64_t both[2] = {b->low[0] & b->high[0], b->low[1] & b->high[1]};
-    const uint32_t bits = ft_popcount(b->child[0]) + ft_popcount(b->child[1]) +
-                          at * r->width[0] + ft_block_rank(b->low, at) * r->more[1] +
-                          ft_block_rank(b->high, at) * r->more[2] +
-                          ft_block_rank(both, at) * r->more[3];
-    return ft_compact_codes(l, block) + bits;
+#ifdef __BMI2__
+    return _pdep_u64(v, UINT64_C(0x5555555555555555));
+#else
+    uint64_t x = v;
+    x = (x | x << 16) & UINT64_C(0x0000FFFF0000FFFF);
+    x = (x | x << 8) & UINT64_C(0x00FF00FF00FF00FF);
+    x = (x | x << 4) & UINT64_C(0x0F0F0F0F0F0F0F0F);
+    x = (x | x << 2) & UINT64_C(0x3333333333333333);
+    return (x | x << 1) & UINT64_C(0x5555555555555555);
+#endif
 }
 
-/* The next n codes of one word of a block; returns the bit behind them. */
-static inline uint64_t decode(const ft_compact *l, const ft_region *r, uint64_t bit,
-                              uint64_t low, uint64_t high, unsigned n, uint32_t *out)
+/* Two codes, the first in the low half, out of the bits that start with them. */
+static inline uint64_t take_pair(const ft_code_pair *p, uint64_t bits)
 {
-    const uint32_t *base = r->classes.base, *width = r->width;
-    for (unsigned i = 0; i < n; i++, low >>= 1, high >>= 1) {
-        const unsigned class = (low & 1) | (high & 1) << 1;
+#ifdef __BMI2__
+    return _pdep_u64(bits, p->mask) + p->base;
+#else
+    return ((bits & (uint32_t)p->mask) | (bits >> p->width << 32 & p->mask)) + p->base;
+#endif
+}
+
+/* The next n <= 32 codes of a block; returns the bit behind them. */
+static inline uint64_t decode(const ft_compact *l, const ft_region *r, uint64_t bit,
+                              uint32_t low, uint32_t high, unsigned n, uint32_t *out)
+{
+    uint64_t classes = spread(low) | spread(high) << 1;
+    unsigned i = 0;
+    if (r->paired)
+        for (; i + 2 <= n; i += 2, classes >>= 4) {
+            const ft_code_pair *p = &r->pairs[classes & 15];
+            const uint64_t codes = take_pair(p, ft_code_bits(l->codes, bit));
+            memcpy(out + i, &codes, sizeof codes);
+            bit += p->both;
+        }
+    for (; i < n; i++, classes >>= 2) {
+        const unsigned cls = classes & 3;
         const uint64_t v = ft_code_bits(l->codes, bit);
-        out[i] = base[class] + (uint32_t)(v & ft_low_mask(width[class]));
-        bit += width[class];
+        out[i] = r->classes.base[cls] + (uint32_t)(v & ft_low_mask(r->width[cls]));
+        bit += r->width[cls];
     }
     return bit;
 }
@@ -210,14 +307,14 @@ static void region_codes(const ft_compact *l, const ft_region *r, uint64_t first
     uint64_t slot = first - r->node + r->slot;
     while (count) {
         const uint64_t block = slot / FT_COMPACT_BLOCK;
-        const ft_compact_block *b = &l->blocks[block];
+        const ft_code_classes *c = &l->code_classes[block];
         unsigned at = slot % FT_COMPACT_BLOCK;
         uint64_t bit = code_place(l, r, block, at);
         for (; count && at < FT_COMPACT_BLOCK;) {
-            const unsigned word = at / 64, shift = at % 64;
-            const unsigned n = count < 64 - shift ? (unsigned)count : 64 - shift;
-            bit = decode(l, r, bit, b->low[word] >> shift, b->high[word] >> shift, n,
-                         out);
+            const unsigned word = at / 64, shift = at % 64, room = 32 - at % 32;
+            const unsigned n = count < room ? (unsigned)count : room;
+            bit = decode(l, r, bit, (uint32_t)(c->low[word] >> shift),
+                         (uint32_t)(c->high[word] >> shift), n, out);
             out += n;
             at += n;
             slot += n;
@@ -264,14 +361,14 @@ static void compact_labels(const ft_trie *t, uint64_t first, uint64_t count,
 }
 
 static inline uint32_t one_code(const ft_compact *l, const ft_region *r, uint64_t slot,
-                                unsigned *class)
+                                unsigned *cls)
 {
     const uint64_t block = slot / FT_COMPACT_BLOCK;
     const unsigned at = slot % FT_COMPACT_BLOCK;
-    const ft_compact_block *b = &l->blocks[block];
-    *class = ft_bit_get(b->low, at) | ft_bit_get(b->high, at) << 1;
+    const ft_code_classes *c = &l->code_classes[block];
+    *cls = ft_bit_get(c->low, at) | ft_bit_get(c->high, at) << 1;
     const uint64_t v = ft_code_bits(l->codes, code_place(l, r, block, at));
-    return r->classes.base[*class] + (uint32_t)(v & ft_low_mask(r->width[*class]));
+    return r->classes.base[*cls] + (uint32_t)(v & ft_low_mask(r->width[*cls]));
 }
 
 /* Codes of one class are in the order of their tokens: that is enough to tell on which
@@ -284,11 +381,11 @@ static uint64_t region_find(const ft_compact *l, const ft_region *r, ft_range ra
         return UINT64_MAX;
     const ft_code_place want = ft_token_classes_place(&r->classes, id);
     uint64_t base = range.first - r->node + r->slot, n = range.count;
-    unsigned class;
+    unsigned cls;
     while (n > LINEAR_LABELS) {
         const uint64_t half = n / 2;
-        const uint32_t code = one_code(l, r, base + half - 1, &class);
-        base += code < want.before[class] ? half : 0;
+        const uint32_t code = one_code(l, r, base + half - 1, &cls);
+        base += code < want.before[cls] ? half : 0;
         n -= half;
     }
     uint32_t codes[LINEAR_LABELS];

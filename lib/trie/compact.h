@@ -18,14 +18,27 @@
 #include "trie/layout.h"
 #include "trie/token_classes.h"
 
+enum { FT_CODE_BITS = 57 };
+
+/* Two codes in a row, by their classes. */
+typedef struct ft_code_pair {
+    uint64_t mask;  /* as many low bits of each half as its code has */
+    uint64_t base;  /* of each half */
+    uint32_t width; /* of the first */
+    uint32_t both;
+} ft_code_pair;
+
 typedef struct ft_region {
     uint64_t node; /* its first */
     uint64_t slot; /* where that lies; region 0 has blocks of its own */
     uint64_t n_nodes;
     uint32_t level; /* of its first node */
     uint32_t width[FT_CODE_CLASSES];
-    uint32_t more[FT_CODE_CLASSES]; /* bits of a code beyond width[0] for each bit of
-                                       low, high, low & high (modulo 2^32) */
+
+    /* Bits of a code beyond width[0], for bits of low, of high, of both (mod 2^32). */
+    uint32_t low_more, high_more, both_more;
+    ft_code_pair pairs[FT_CODE_CLASSES * FT_CODE_CLASSES];
+    bool paired; /* any two codes fit a load */
     ft_token_set set;
     ft_token_classes classes; /* not of region 0 */
 } ft_region;
@@ -36,12 +49,14 @@ typedef struct ft_compact {
     uint64_t n_root_children, n_root_blocks;
     uint64_t n_blocks, n_slots;
     const ft_compact_root_block *root_blocks;
-    const ft_compact_block
-        *blocks; /* and one more whose first node is first: the end */
-    const ft_compact_super *supers; /* and one more: the end */
-    const uint64_t *sibling_rank;   /* groups before every 32nd block */
+    const ft_compact_block *blocks;
+    const ft_compact_super *supers; /* and one more, the end */
+    const uint64_t *siblings;       /* first among its siblings, by slot; the end */
+    const uint64_t *sibling_rank;   /* groups before every 64th word */
+    const ft_code_classes *code_classes; /* by block */
     const uint64_t *codes;
     uint64_t n_code_bits;
+
     /* Terminal nodes before each superblock and, from there, each block, those of
      * region 0 first; NULL where key numbers are not stored. */
     const uint64_t *terminals_super;
@@ -53,9 +68,19 @@ static inline uint64_t ft_compact_n_blocks(uint64_t n_nodes)
     return n_nodes / FT_COMPACT_BLOCK + (n_nodes % FT_COMPACT_BLOCK != 0);
 }
 
+static inline uint64_t ft_compact_n_root_blocks(uint64_t n_root_children)
+{
+    return n_root_children / FT_COMPACT_ROOT_BLOCK + 1;
+}
+
 static inline uint64_t ft_compact_n_supers(uint64_t n_blocks)
 {
     return n_blocks / FT_COMPACT_SUPER + (n_blocks % FT_COMPACT_SUPER != 0);
+}
+
+static inline uint64_t ft_compact_n_ranks(uint64_t n_blocks)
+{
+    return n_blocks * (FT_COMPACT_BLOCK / 64) / FT_SIBLING_RANK + 1;
 }
 
 /* Region of a node that is not in region 0; n_nodes belongs to the last. */
@@ -67,30 +92,29 @@ static inline const ft_region *ft_compact_region_of(const ft_compact *l, uint64_
     return r;
 }
 
-/* Number of the node in a slot, n_nodes for n_slots. */
-static inline uint64_t ft_compact_node(const ft_compact *l, uint64_t slot)
+/* Region of a slot, and number of the node in it, n_nodes for n_slots. */
+static inline const ft_region *ft_compact_region_at(const ft_compact *l, uint64_t slot)
 {
     const ft_region *r = &l->region[l->n_regions];
     while (slot < r->slot)
         r--;
+    return r;
+}
+
+static inline uint64_t ft_compact_node(const ft_compact *l, uint64_t slot)
+{
+    const ft_region *r = ft_compact_region_at(l, slot);
     return slot - r->slot + r->node;
 }
 
-/* Set bits of a block's two words before place i < 128. */
-static inline unsigned ft_block_rank(const uint64_t w[2], unsigned i)
-{
-    return i < 64 ? ft_popcount(w[0] & ft_low_mask(i))
-                  : ft_popcount(w[0]) + ft_popcount(w[1] & ft_low_mask(i - 64));
-}
-
-/* First bit of the codes of a block; its nodes with children say there whether they end
- * keys, then the codes follow. */
+/* First bit of a block's codes. Right before, as many bits as nodes with children say
+ * whether those end keys. */
 static inline uint64_t ft_compact_codes(const ft_compact *l, uint64_t block)
 {
     return l->supers[block / FT_COMPACT_SUPER].codes + l->blocks[block].codes;
 }
 
-/* Bits at place `bit` of the codes; at least 57 of them. */
+/* FT_CODE_BITS bits at place `bit` of the codes, and some more. */
 static inline uint64_t ft_code_bits(const uint64_t *codes, uint64_t bit)
 {
     uint64_t v;

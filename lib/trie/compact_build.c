@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Level arrays to a compact index. The nodes are gone through twice, for the blocks and
- * for the codes, and what is written is not kept: peak memory is that of the plan, and
- * 0.04 bits a node (with key numbers 0.3) for the directories.
+ * Level arrays to a compact index. The nodes are gone through for the blocks, for the
+ * sibling bits and for the codes, and what is written is not kept: memory is the
+ * plan's, two bits a node for the classes, and a few hundredths (a third of a bit with
+ * key numbers) for the directories.
  */
 #include <stdlib.h>
 
@@ -11,7 +12,7 @@
 #include "trie/compact_plan.h"
 #include "trie/ids.h"
 
-enum { WORDS = FT_COMPACT_BLOCK / 64 };
+enum { WORDS = FT_COMPACT_BLOCK / 64, RANK_SLOTS = FT_SIBLING_RANK * 64 };
 
 /* A block's nodes; the words have room for what a group brings beyond them. */
 typedef struct node_block {
@@ -128,9 +129,10 @@ typedef struct build {
     ft_compact_plan plan;
     uint64_t n_root_blocks, n_blocks;
     group_cursor children;
-    uint64_t n_groups, n_code_bits;
+    uint64_t n_code_bits;
     ft_compact_super *supers;
     uint64_t *sibling_rank;
+    ft_code_classes *classes;
     uint64_t n_terminals;
     uint64_t *terminals_super; /* NULL without key numbers */
     uint32_t *terminals;
@@ -141,15 +143,27 @@ static unsigned ones(const uint64_t *words)
     return ft_popcount(words[0]) + ft_popcount(words[1]);
 }
 
-static void count_terminals(build *b, uint64_t block, const node_block *nodes)
+static void count_terminals(build *b, uint64_t block, unsigned n)
 {
     if (!b->terminals)
         return;
+    uint64_t *super = &b->terminals_super[block / FT_COMPACT_SUPER];
     if (block % FT_COMPACT_SUPER == 0)
-        b->terminals_super[block / FT_COMPACT_SUPER] = b->n_terminals;
-    b->terminals[block] =
-        (uint32_t)(b->n_terminals - b->terminals_super[block / FT_COMPACT_SUPER]);
-    b->n_terminals += ones(nodes->terminal);
+        *super = b->n_terminals;
+    b->terminals[block] = (uint32_t)(b->n_terminals - *super);
+    b->n_terminals += n;
+}
+
+static void put_root_block(build *b, uint64_t i, uint64_t child, uint64_t terminal)
+{
+    const ft_compact_root_block block = {
+        .first_child = slot_of(&b->children),
+        .child = (uint32_t)child,
+        .terminal = (uint32_t)terminal,
+    };
+    ft_section_put(b->w, &block, sizeof block);
+    move(&b->children, ft_popcount(block.child));
+    count_terminals(b, i, ft_popcount(block.terminal));
 }
 
 static ft_status put_root_blocks(build *b)
@@ -157,20 +171,15 @@ static ft_status put_root_blocks(build *b)
     cutter c = {.it = ft_tokens_from(b->levels, 0),
                 .left = b->plan.n_root_children + 1};
     const node_block *nodes;
+    uint64_t i = 0;
     ft_section_begin(b->w, FT_SECTION_ROOT_BLOCKS, b->n_root_blocks, 0,
                      b->n_root_blocks * sizeof(ft_compact_root_block));
-    for (uint64_t i = 0; (nodes = next_block(&c)); i++) {
-        ft_compact_root_block block = {
-            .first_child = slot_of(&b->children),
-            .child = {nodes->child[0], nodes->child[1]},
-            .terminal = {nodes->terminal[0], nodes->terminal[1]},
-        };
-        if (i == 0)
-            block.child[0] &= ~(uint64_t)1;
-        ft_section_put(b->w, &block, sizeof block);
-        move(&b->children, ones(block.child));
-        count_terminals(b, i, nodes);
-    }
+    while ((nodes = next_block(&c)))
+        for (unsigned at = 0; at < nodes->n; at += FT_COMPACT_ROOT_BLOCK, i++) {
+            const uint64_t root = i == 0;
+            put_root_block(b, i, nodes->child[at / 64] >> at % 64 & ~root,
+                           nodes->terminal[at / 64] >> at % 64);
+        }
     return ft_section_end(b->w);
 }
 
@@ -184,18 +193,18 @@ static void look_up(const ft_compact_plan *p, const ft_plan_region *r,
         codes[i] = r->codes[ids[i]];
 }
 
-/* Bit 0 and 1 of the classes of a block's codes; returns the codes' bits. */
+/* Classes of a block's codes; returns the codes' bits. */
 static uint64_t classify(const ft_compact_plan *p, const ft_plan_region *r,
-                         const node_block *nodes, ft_compact_block *block)
+                         const node_block *nodes, ft_code_classes *classes)
 {
     uint32_t codes[FT_COMPACT_BLOCK];
     uint64_t bits = 0;
     look_up(p, r, nodes, codes);
     for (unsigned i = 0; i < nodes->n; i++) {
-        const unsigned class = ft_code_class(&r->classes, codes[i]);
-        block->low[i / 64] |= (uint64_t)(class & 1) << i % 64;
-        block->high[i / 64] |= (uint64_t)(class >> 1) << i % 64;
-        bits += r->width[class];
+        const unsigned cls = ft_code_class(&r->classes, codes[i]);
+        classes->low[i / 64] |= (uint64_t)(cls & 1) << i % 64;
+        classes->high[i / 64] |= (uint64_t)(cls >> 1) << i % 64;
+        bits += r->width[cls];
     }
     return bits;
 }
@@ -207,34 +216,29 @@ static ft_status put_block(build *b, const ft_plan_region *r, const node_block *
     ft_compact_super *super = &b->supers[i / FT_COMPACT_SUPER];
     if (i % FT_COMPACT_SUPER == 0)
         *super = (ft_compact_super){child, b->n_code_bits};
-    if (i % FT_COMPACT_RANK_BLOCKS == 0)
-        b->sibling_rank[i / FT_COMPACT_RANK_BLOCKS] = b->n_groups;
     if (child - super->first_child > UINT32_MAX)
         return ft_fail(b->w->err, FT_EINVAL,
                        "layout compact: 2^32 children of nodes near node %llu; layouts "
                        "narrow and wide hold them",
                        (unsigned long long)i * FT_COMPACT_BLOCK);
-    ft_compact_block block = {
+    const unsigned parents = ones(nodes->child);
+    const ft_compact_block block = {
         .first_child = (uint32_t)(child - super->first_child),
-        .codes = (uint32_t)(b->n_code_bits - super->codes),
+        .codes = (uint32_t)(b->n_code_bits + parents - super->codes),
         .child = {nodes->child[0], nodes->child[1]},
-        .first = {nodes->first[0], nodes->first[1]},
     };
-    const unsigned parents = ones(block.child);
-    b->n_code_bits += parents + classify(&b->plan, r, nodes, &block);
-    b->n_groups += ones(block.first);
-    move(&b->children, parents);
     ft_section_put(b->w, &block, sizeof block);
-    count_terminals(b, b->n_root_blocks + i, nodes);
+    b->n_code_bits += parents + classify(&b->plan, r, nodes, &b->classes[i]);
+    move(&b->children, parents);
+    count_terminals(b, b->n_root_blocks + i, ones(nodes->terminal));
     return FT_OK;
 }
 
 static ft_status put_blocks(build *b)
 {
-    const ft_compact_block end = {.first = {1, 0}};
     uint64_t i = 0;
-    ft_section_begin(b->w, FT_SECTION_BLOCKS, b->n_blocks + 1, 0,
-                     (b->n_blocks + 1) * sizeof end);
+    ft_section_begin(b->w, FT_SECTION_BLOCKS, b->n_blocks, 0,
+                     b->n_blocks * sizeof(ft_compact_block));
     for (unsigned k = 0; k < b->plan.n_regions; k++) {
         const ft_plan_region *r = &b->plan.region[k];
         cutter c = cut_region(b->levels, r);
@@ -246,9 +250,40 @@ static ft_status put_blocks(build *b)
     }
     b->supers[ft_compact_n_supers(i)] =
         (ft_compact_super){slot_of(&b->children), b->n_code_bits};
-    if (i % FT_COMPACT_RANK_BLOCKS == 0)
-        b->sibling_rank[i / FT_COMPACT_RANK_BLOCKS] = b->n_groups;
-    ft_section_put(b->w, &end, sizeof end);
+    return ft_section_end(b->w);
+}
+
+/* Every region starts a block; behind the last there is the end. */
+static ft_status put_siblings(build *b)
+{
+    const uint64_t n_words = b->n_blocks * WORDS + FT_SIBLING_END;
+    ft_bits_out bits = {.w = b->w};
+    ft_group_iter it = ft_levels_from(b->levels, 2);
+    uint64_t n_groups = 0, slot = 0;
+    ft_section_begin(b->w, FT_SECTION_SIBLINGS, n_words, 0, n_words * 8);
+    for (unsigned k = 0; k < b->plan.n_regions; k++) {
+        const uint64_t end = slot + b->plan.region[k].n_nodes;
+        for (unsigned n; slot < end; slot += n) {
+            const ft_group *g = ft_group_next(&it, &n);
+            /* A group of nodes may lie across a word that has a rank. */
+            const uint64_t next = (slot + n) / RANK_SLOTS * RANK_SLOTS;
+            if (slot % RANK_SLOTS == 0)
+                b->sibling_rank[slot / RANK_SLOTS] = n_groups;
+            if (next > slot)
+                b->sibling_rank[next / RANK_SLOTS] =
+                    n_groups + ft_popcount(g->first & ft_low_mask(next - slot));
+            n_groups += ft_popcount(g->first);
+            ft_bits_put(&bits, g->first, n);
+        }
+        const uint64_t pad = -slot % FT_COMPACT_BLOCK;
+        ft_bits_fill(&bits, false, pad);
+        slot += pad;
+    }
+    if (slot % RANK_SLOTS == 0)
+        b->sibling_rank[slot / RANK_SLOTS] = n_groups;
+    ft_bits_put(&bits, 1, 64);
+    for (unsigned i = 1; i < FT_SIBLING_END; i++)
+        ft_bits_put(&bits, 0, 64);
     return ft_section_end(b->w);
 }
 
@@ -269,8 +304,8 @@ static ft_status put_codes(build *b)
                 }
             look_up(&b->plan, r, nodes, codes);
             for (unsigned i = 0; i < nodes->n; i++) {
-                const unsigned class = ft_code_class(&r->classes, codes[i]);
-                ft_bits_put(&bits, codes[i] - r->classes.base[class], r->width[class]);
+                const unsigned cls = ft_code_class(&r->classes, codes[i]);
+                ft_bits_put(&bits, codes[i] - r->classes.base[cls], r->width[cls]);
             }
         }
     }
@@ -354,7 +389,7 @@ static ft_status put_sets(build *b)
     return st == FT_OK ? ft_section_end(b->w) : st;
 }
 
-static ft_status put_classes(build *b)
+static ft_status put_token_classes(build *b)
 {
     const ft_compact_plan *p = &b->plan;
     uint64_t bytes = 0, n = 0;
@@ -362,7 +397,7 @@ static ft_status put_classes(build *b)
         bytes += ft_token_classes_bytes(p->region[k].classes.size);
         n += p->region[k].classes.n;
     }
-    ft_section_begin(b->w, FT_SECTION_CLASSES, n, 0, bytes);
+    ft_section_begin(b->w, FT_SECTION_TOKEN_CLASSES, n, 0, bytes);
     for (unsigned k = 0; k < p->n_regions; k++) {
         const ft_plan_region *r = &p->region[k];
         const ft_status st =
@@ -386,9 +421,10 @@ static ft_status reserve(build *b)
     ft_error *err = b->w->err;
     const uint64_t n = b->n_root_blocks + b->n_blocks;
     b->supers = ft_calloc(ft_compact_n_supers(b->n_blocks) + 1, sizeof *b->supers, err);
-    b->sibling_rank = ft_calloc(b->n_blocks / FT_COMPACT_RANK_BLOCKS + 1,
-                                sizeof *b->sibling_rank, err);
-    if (!b->supers || !b->sibling_rank)
+    b->sibling_rank =
+        ft_calloc(ft_compact_n_ranks(b->n_blocks), sizeof *b->sibling_rank, err);
+    b->classes = ft_calloc(b->n_blocks, sizeof *b->classes, err);
+    if (!b->supers || !b->sibling_rank || !b->classes)
         return FT_ENOMEM;
     if (!b->levels->ids)
         return FT_OK;
@@ -398,23 +434,47 @@ static ft_status reserve(build *b)
     return b->terminals && b->terminals_super ? FT_OK : FT_ENOMEM;
 }
 
-static ft_status put_directories(build *b)
+static ft_status put_terminals(build *b)
 {
     const uint64_t n = b->n_root_blocks + b->n_blocks;
-    ft_status st = put_array(b->w, FT_SECTION_SUPERBLOCKS, b->supers,
-                             ft_compact_n_supers(b->n_blocks) + 1, sizeof *b->supers);
-    if (st == FT_OK)
-        st = put_array(b->w, FT_SECTION_SIBLING_RANK, b->sibling_rank,
-                       b->n_blocks / FT_COMPACT_RANK_BLOCKS + 1,
-                       sizeof *b->sibling_rank);
-    if (st != FT_OK || !b->terminals)
-        return st;
-    st = put_array(b->w, FT_SECTION_SUPER_TERMINALS, b->terminals_super,
-                   ft_compact_n_supers(n), sizeof *b->terminals_super);
+    if (!b->terminals)
+        return FT_OK;
+    ft_status st = put_array(b->w, FT_SECTION_SUPER_TERMINALS, b->terminals_super,
+                             ft_compact_n_supers(n), sizeof *b->terminals_super);
     if (st == FT_OK)
         st = put_array(b->w, FT_SECTION_BLOCK_TERMINALS, b->terminals, n,
                        sizeof *b->terminals);
     return st;
+}
+
+/* The sections in the order of the file. */
+static ft_status put_sections(build *b)
+{
+    ft_status st = put_regions(b);
+    if (st == FT_OK)
+        st = put_sets(b);
+    if (st == FT_OK)
+        st = put_token_classes(b);
+    if (st == FT_OK)
+        st = put_root_blocks(b);
+    if (st == FT_OK)
+        st = put_blocks(b);
+    if (st == FT_OK)
+        st = put_array(b->w, FT_SECTION_SUPERBLOCKS, b->supers,
+                       ft_compact_n_supers(b->n_blocks) + 1, sizeof *b->supers);
+    if (st == FT_OK)
+        st = put_siblings(b);
+    if (st == FT_OK)
+        st = put_array(b->w, FT_SECTION_SIBLING_RANK, b->sibling_rank,
+                       ft_compact_n_ranks(b->n_blocks), sizeof *b->sibling_rank);
+    if (st == FT_OK)
+        st = put_array(b->w, FT_SECTION_CODE_CLASSES, b->classes, b->n_blocks,
+                       sizeof *b->classes);
+    if (st == FT_OK)
+        st = put_codes(b);
+    if (st == FT_OK)
+        st = put_terminals(b);
+    return st == FT_OK ? ft_ids_build(b->w, b->levels) : st;
 }
 
 ft_status ft_compact_build(ft_writer *w, const ft_levels *levels)
@@ -423,29 +483,16 @@ ft_status ft_compact_build(ft_writer *w, const ft_levels *levels)
     ft_status st = ft_compact_plan_make(&b.plan, levels, w->err);
     if (st != FT_OK)
         return st;
-    b.n_root_blocks = ft_compact_n_blocks(b.plan.n_root_children + 1);
+    b.n_root_blocks = ft_compact_n_root_blocks(b.plan.n_root_children);
     for (unsigned k = 0; k < b.plan.n_regions; k++)
         b.n_blocks += ft_compact_n_blocks(b.plan.region[k].n_nodes);
     b.children = first_group(levels, &b.plan);
     st = reserve(&b);
     if (st == FT_OK)
-        st = put_regions(&b);
-    if (st == FT_OK)
-        st = put_sets(&b);
-    if (st == FT_OK)
-        st = put_classes(&b);
-    if (st == FT_OK)
-        st = put_root_blocks(&b);
-    if (st == FT_OK)
-        st = put_blocks(&b);
-    if (st == FT_OK)
-        st = put_directories(&b);
-    if (st == FT_OK)
-        st = put_codes(&b);
-    if (st == FT_OK)
-        st = ft_ids_build(w, levels);
+        st = put_sections(&b);
     free(b.supers);
     free(b.sibling_rank);
+    free(b.classes);
     free(b.terminals);
     free(b.terminals_super);
     ft_compact_plan_free(&b.plan);

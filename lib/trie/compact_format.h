@@ -16,13 +16,16 @@
 #include <stdint.h>
 
 enum {
-    FT_COMPACT_REGIONS = 5,      /* at most, region 0 included */
-    FT_COMPACT_BLOCK = 128,      /* nodes */
-    FT_COMPACT_SUPER = 4096,     /* blocks */
-    FT_COMPACT_RANK_BLOCKS = 32, /* blocks an entry of the sibling ranks */
-    FT_CODE_CLASSES = 4,         /* widths of codes */
-    FT_SET_BLOCK = 512,          /* tokens a block of a bitmap or of classes */
-    FT_SET_HINT = 512            /* members a hint */
+    FT_COMPACT_REGIONS = 5,     /* at most, region 0 included */
+    FT_COMPACT_ROOT_BLOCK = 32, /* nodes, in region 0 */
+    FT_COMPACT_BLOCK = 128,     /* nodes, in the others */
+    FT_COMPACT_SUPER = 4096,    /* blocks */
+    FT_SIBLING_RANK = 64,       /* words of sibling bits an entry of the ranks */
+    FT_SIBLING_END = 4,   /* words behind the last slot's; of them, bit 0 is set */
+    FT_CODE_CLASSES = 4,  /* widths of codes */
+    FT_CLASS_BLOCK = 128, /* tokens a block of classes */
+    FT_SET_BLOCK = 512,   /* tokens a block of a bitmap */
+    FT_SET_HINT_SHIFT = 9 /* 512 members a hint, at most */
 };
 
 /* How a set of tokens is stored; the smaller one is taken, a bitmap if equal. */
@@ -46,33 +49,36 @@ static_assert(offsetof(ft_compact_region, size) == 20, "see ft-index(5)");
 static_assert(offsetof(ft_compact_region, width) == 36, "see ft-index(5)");
 static_assert(offsetof(ft_compact_region, zero) == 52, "see ft-index(5)");
 
-/* Bit i of word w speaks of node 64 w + i of the block. */
+/* Bit i speaks of node i of the block. */
 typedef struct ft_compact_root_block {
     uint64_t first_child; /* slot of the first child of its first node with children */
-    uint64_t child[2];    /* has children; the root's own bit is 0 */
-    uint64_t terminal[2]; /* ends a key */
+    uint32_t child;       /* has children; the root's own bit is 0 */
+    uint32_t terminal;    /* ends a key */
 } ft_compact_root_block;
 
-static_assert(sizeof(ft_compact_root_block) == 40, "see ft-index(5)");
+static_assert(sizeof(ft_compact_root_block) == 16, "see ft-index(5)");
 static_assert(offsetof(ft_compact_root_block, child) == 8, "see ft-index(5)");
-static_assert(offsetof(ft_compact_root_block, terminal) == 24, "see ft-index(5)");
+static_assert(offsetof(ft_compact_root_block, terminal) == 12, "see ft-index(5)");
 
+/* Bit i of word w speaks of node 64 w + i of the block, here and below. */
 typedef struct ft_compact_block {
-    uint32_t
-        first_child;   /* slot of the next group of children, from the superblock's */
-    uint32_t codes;    /* first bit of the block's codes, from the superblock's */
-    uint64_t child[2]; /* has children */
-    uint64_t first[2]; /* first among its siblings */
-    uint64_t low[2];   /* class of its code, bit 0 */
-    uint64_t high[2];  /* class of its code, bit 1 */
+    uint32_t first_child; /* slot of its nodes' first child, from the superblock's */
+    uint32_t codes;       /* first bit of its nodes' codes, from the superblock's */
+    uint64_t child[2];    /* has children */
 } ft_compact_block;
 
-static_assert(sizeof(ft_compact_block) == 72, "see ft-index(5)");
+static_assert(sizeof(ft_compact_block) == 24, "see ft-index(5)");
 static_assert(offsetof(ft_compact_block, codes) == 4, "see ft-index(5)");
 static_assert(offsetof(ft_compact_block, child) == 8, "see ft-index(5)");
-static_assert(offsetof(ft_compact_block, first) == 24, "see ft-index(5)");
-static_assert(offsetof(ft_compact_block, low) == 40, "see ft-index(5)");
-static_assert(offsetof(ft_compact_block, high) == 56, "see ft-index(5)");
+
+/* Classes of the codes of a block's nodes: two bits a node. */
+typedef struct ft_code_classes {
+    uint64_t low[2];
+    uint64_t high[2];
+} ft_code_classes;
+
+static_assert(sizeof(ft_code_classes) == 32, "see ft-index(5)");
+static_assert(offsetof(ft_code_classes, high) == 16, "see ft-index(5)");
 
 typedef struct ft_compact_super {
     uint64_t first_child; /* slot */
@@ -82,15 +88,15 @@ typedef struct ft_compact_super {
 static_assert(sizeof(ft_compact_super) == 16, "see ft-index(5)");
 static_assert(offsetof(ft_compact_super, codes) == 8, "see ft-index(5)");
 
-/* Classes of FT_SET_BLOCK neighbouring tokens of a set. */
+/* Classes of FT_CLASS_BLOCK neighbouring tokens of a set. */
 typedef struct ft_class_block {
     uint32_t before[FT_CODE_CLASSES]; /* tokens of each class in blocks before */
-    uint64_t low[FT_SET_BLOCK / 64];
-    uint64_t high[FT_SET_BLOCK / 64];
+    uint64_t low[2];
+    uint64_t high[2];
 } ft_class_block;
 
-static_assert(sizeof(ft_class_block) == 144, "see ft-index(5)");
+static_assert(sizeof(ft_class_block) == 48, "see ft-index(5)");
 static_assert(offsetof(ft_class_block, low) == 16, "see ft-index(5)");
-static_assert(offsetof(ft_class_block, high) == 80, "see ft-index(5)");
+static_assert(offsetof(ft_class_block, high) == 32, "see ft-index(5)");
 
 #endif

@@ -27,16 +27,19 @@ static ft_status check_region(const ft_trie *t, const ft_compact_region *r, uint
                               uint64_t *node, ft_error *err)
 {
     uint64_t n = 0;
+    uint32_t widths = 0;
     for (unsigned c = 0; c < FT_CODE_CLASSES; c++) {
         if (r->width[c] > 32 || r->size[c] > (uint64_t)1 << r->width[c])
             return bad_region(err, i, "a class of more codes than its width has");
         n += r->size[c];
+        widths |= r->width[c];
     }
     if (r->form > FT_SET_LIST || r->zero != 0)
         return bad_region(err, i, "set form is not known");
     if (r->n_nodes == 0 || r->n_nodes > t->n_nodes - *node)
         return bad_region(err, i, "nodes out of range");
-    if (i == 0 && (r->level != 0 || n != 0 || r->n_nodes != (uint64_t)r->n_tokens + 1))
+    if (i == 0 && (r->level != 0 || n != 0 || widths != 0 ||
+                   r->n_nodes != (uint64_t)r->n_tokens + 1))
         return bad_region(err, i, "not the root and its children");
     if (i > 0 && (r->level < 2 || r->level <= r[-1].level || r->level > t->depth))
         return bad_region(err, i, "level out of range");
@@ -73,9 +76,6 @@ static ft_status open_regions(ft_compact *l, const ft_trie *t, const ft_sections
         r->n_nodes = from->n_nodes;
         r->level = from->level;
         memcpy(r->width, from->width, sizeof r->width);
-        r->more[1] = r->width[1] - r->width[0];
-        r->more[2] = r->width[2] - r->width[0];
-        r->more[3] = r->width[3] - r->width[0] - r->more[1] - r->more[2];
         r->slot = l->n_blocks * FT_COMPACT_BLOCK;
         if (i > 0)
             l->n_blocks += ft_compact_n_blocks(r->n_nodes);
@@ -86,8 +86,28 @@ static ft_status open_regions(ft_compact *l, const ft_trie *t, const ft_sections
     l->n_slots = l->n_blocks * FT_COMPACT_BLOCK;
     l->region[n] = (ft_region){.node = node, .slot = l->n_slots, .level = UINT32_MAX};
     l->n_root_children = (*regions)[0].n_tokens;
-    l->n_root_blocks = ft_compact_n_blocks(l->n_root_children + 1);
+    l->n_root_blocks = ft_compact_n_root_blocks(l->n_root_children);
     return FT_OK;
+}
+
+/* What follows from the widths. */
+static void set_widths(ft_region *r)
+{
+    const uint32_t *width = r->width, *base = r->classes.base;
+    r->low_more = width[1] - width[0];
+    r->high_more = width[2] - width[0];
+    r->both_more = width[3] - width[0] - r->low_more - r->high_more;
+    r->paired = true;
+    for (unsigned i = 0; i < FT_CODE_CLASSES * FT_CODE_CLASSES; i++) {
+        const unsigned first = i % FT_CODE_CLASSES, second = i / FT_CODE_CLASSES;
+        r->pairs[i] = (ft_code_pair){
+            .mask = ft_low_mask(width[first]) | ft_low_mask(width[second]) << 32,
+            .base = base[first] | (uint64_t)base[second] << 32,
+            .width = width[first],
+            .both = width[first] + width[second],
+        };
+        r->paired = r->paired && r->pairs[i].both <= FT_CODE_BITS;
+    }
 }
 
 /* The sets and classes of the regions, whose sizes are theirs. */
@@ -106,55 +126,73 @@ static ft_status open_tokens(ft_compact *l, const ft_trie *t, const ft_sections 
     const void *sets, *classes;
     ft_status st = find(s, FT_SECTION_TOKEN_SETS, n, set_bytes, n_used, &sets, err);
     if (st == FT_OK)
-        st = find(s, FT_SECTION_CLASSES, n - regions[0].n_tokens, class_bytes, n_used,
-                  &classes, err);
+        st = find(s, FT_SECTION_TOKEN_CLASSES, n - regions[0].n_tokens, class_bytes,
+                  n_used, &classes, err);
     if (st != FT_OK)
         return st;
-    const uint8_t *set = sets, *class = classes;
+    const uint8_t *set = sets, *of_tokens = classes;
     for (uint32_t i = 0; i < l->n_regions; i++) {
         const ft_compact_region *r = &regions[i];
         l->region[i].set = ft_token_set_at(r->form, r->n_tokens, n_ids, set);
         set += ft_token_set_bytes(r->form, r->n_tokens, n_ids);
         if (i == 0)
             continue;
-        l->region[i].classes = ft_token_classes_at(r->size, class);
-        class += ft_token_classes_bytes(r->size);
+        l->region[i].classes = ft_token_classes_at(r->size, of_tokens);
+        of_tokens += ft_token_classes_bytes(r->size);
+        set_widths(&l->region[i]);
     }
     return FT_OK;
+}
+
+/* Arrays that follow from the numbers of blocks. */
+typedef struct array {
+    uint32_t type;
+    uint64_t items, item_bytes;
+    const void *data;
+} array;
+
+static ft_status find_arrays(const ft_sections *s, array *arrays, unsigned n,
+                             uint32_t *n_used, ft_error *err)
+{
+    ft_status st = FT_OK;
+    for (unsigned i = 0; i < n && st == FT_OK; i++)
+        st = find(s, arrays[i].type, arrays[i].items,
+                  arrays[i].items * arrays[i].item_bytes, n_used, &arrays[i].data, err);
+    return st;
 }
 
 static ft_status open_blocks(ft_compact *l, const ft_sections *s, uint32_t *n_used,
                              ft_error *err)
 {
-    const uint64_t n_ranks = l->n_blocks / FT_COMPACT_RANK_BLOCKS + 1;
-    const uint64_t n_supers = ft_compact_n_supers(l->n_blocks) + 1;
-    const void *root_blocks, *blocks, *supers, *ranks, *codes;
-    const ft_section_entry *e = ft_sections_entry(s, FT_SECTION_CODES);
-    l->n_code_bits = e ? e->items : 0;
-    ft_status st =
-        find(s, FT_SECTION_ROOT_BLOCKS, l->n_root_blocks,
-             l->n_root_blocks * sizeof *l->root_blocks, n_used, &root_blocks, err);
-    if (st == FT_OK)
-        st = find(s, FT_SECTION_BLOCKS, l->n_blocks + 1,
-                  (l->n_blocks + 1) * sizeof *l->blocks, n_used, &blocks, err);
-    if (st == FT_OK)
-        st = find(s, FT_SECTION_SUPERBLOCKS, n_supers, n_supers * sizeof *l->supers,
-                  n_used, &supers, err);
-    if (st == FT_OK)
-        st = find(s, FT_SECTION_SIBLING_RANK, n_ranks,
-                  n_ranks * sizeof *l->sibling_rank, n_used, &ranks, err);
-    if (st == FT_OK)
-        st = find(s, FT_SECTION_CODES, l->n_code_bits,
-                  (ft_words(l->n_code_bits) + 1) * sizeof *l->codes, n_used, &codes,
-                  err);
+    array a[] = {
+        {FT_SECTION_ROOT_BLOCKS, l->n_root_blocks, sizeof *l->root_blocks, NULL},
+        {FT_SECTION_BLOCKS, l->n_blocks, sizeof *l->blocks, NULL},
+        {FT_SECTION_SUPERBLOCKS, ft_compact_n_supers(l->n_blocks) + 1,
+         sizeof *l->supers, NULL},
+        {FT_SECTION_SIBLINGS, l->n_slots / 64 + FT_SIBLING_END, sizeof *l->siblings,
+         NULL},
+        {FT_SECTION_SIBLING_RANK, ft_compact_n_ranks(l->n_blocks),
+         sizeof *l->sibling_rank, NULL},
+        {FT_SECTION_CODE_CLASSES, l->n_blocks, sizeof *l->code_classes, NULL},
+    };
+    ft_status st = find_arrays(s, a, sizeof a / sizeof *a, n_used, err);
     if (st != FT_OK)
         return st;
-    l->root_blocks = root_blocks;
-    l->blocks = blocks;
-    l->supers = supers;
-    l->sibling_rank = ranks;
-    l->codes = codes;
-    return FT_OK;
+    l->root_blocks = a[0].data;
+    l->blocks = a[1].data;
+    l->supers = a[2].data;
+    l->siblings = a[3].data;
+    l->sibling_rank = a[4].data;
+    l->code_classes = a[5].data;
+
+    const void *codes;
+    const ft_section_entry *e = ft_sections_entry(s, FT_SECTION_CODES);
+    l->n_code_bits = e ? e->items : 0;
+    st = find(s, FT_SECTION_CODES, l->n_code_bits,
+              (ft_words(l->n_code_bits) + 1) * sizeof *l->codes, n_used, &codes, err);
+    if (st == FT_OK)
+        l->codes = codes;
+    return st;
 }
 
 static ft_status open_ids(ft_compact *l, ft_trie *t, const ft_sections *s,
@@ -162,18 +200,17 @@ static ft_status open_ids(ft_compact *l, ft_trie *t, const ft_sections *s,
 {
     if (!t->has_ids)
         return FT_OK;
-    const uint64_t n = l->n_root_blocks + l->n_blocks,
-                   n_supers = ft_compact_n_supers(n);
-    const void *supers, *terminals;
-    ft_status st = find(s, FT_SECTION_SUPER_TERMINALS, n_supers,
-                        n_supers * sizeof *l->terminals_super, n_used, &supers, err);
-    if (st == FT_OK)
-        st = find(s, FT_SECTION_BLOCK_TERMINALS, n, n * sizeof *l->terminals, n_used,
-                  &terminals, err);
+    const uint64_t n = l->n_root_blocks + l->n_blocks;
+    array a[] = {
+        {FT_SECTION_SUPER_TERMINALS, ft_compact_n_supers(n), sizeof *l->terminals_super,
+         NULL},
+        {FT_SECTION_BLOCK_TERMINALS, n, sizeof *l->terminals, NULL},
+    };
+    const ft_status st = find_arrays(s, a, sizeof a / sizeof *a, n_used, err);
     if (st != FT_OK)
         return st;
-    l->terminals_super = supers;
-    l->terminals = terminals;
+    l->terminals_super = a[0].data;
+    l->terminals = a[1].data;
     return ft_ids_open(t, s, n_used, err);
 }
 

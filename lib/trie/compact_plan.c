@@ -255,6 +255,10 @@ static void choose_regions(ft_compact_plan *p, const ft_levels *levels, curve *c
         memcpy(r->width, is->width, sizeof r->width);
         r->classes = ft_token_classes_of(is->size);
         assign(r, p, c, first, i);
+        for (unsigned j = first + 1; j <= i; j++) {
+            free(p->counts[j]);
+            p->counts[j] = NULL;
+        }
         for (uint64_t level = r->level; level < r->end; level++)
             r->n_nodes += ft_level_nodes(levels, level);
         first = i + 1;

@@ -34,7 +34,7 @@ static bool at_slot(const ft_compact *l, uint64_t slot, group_cursor *c)
     if (slot > l->n_slots)
         return false;
     c->word = slot / 64;
-    c->bits = l->blocks[c->word / 2].first[c->word % 2] & ~ft_low_mask(slot % 64);
+    c->bits = l->siblings[c->word] & ~ft_low_mask(slot % 64);
     return c->bits && slot_of(c) == slot;
 }
 
@@ -45,7 +45,7 @@ static bool move(const ft_compact *l, group_cursor *c, unsigned k)
         if (c->word == l->n_slots / 64)
             return false;
         c->word++;
-        c->bits = l->blocks[c->word / 2].first[c->word % 2];
+        c->bits = l->siblings[c->word];
     }
     while (k--)
         c->bits &= c->bits - 1;
@@ -84,18 +84,18 @@ static ft_status check_root_blocks(survey *s, ft_error *err)
     uint64_t n_terminals = 0;
     if (!at_slot(l, 0, &c))
         return bad_block(err, 0, "its first node does not start a group");
-    if ((b->child[0] | b->terminal[0]) & 1)
+    if ((b->child | b->terminal) & 1)
         return ft_fail(err, FT_EFORMAT, "section root-blocks: the root's bits are set");
     for (uint64_t i = 0; i < l->n_root_blocks; i++, b++) {
-        const unsigned n = nodes_in_block(&l->region[0], 0, i);
-        if (!zero_from(b->child, n) || !zero_from(b->terminal, n))
+        const uint64_t left = l->n_root_children + 1 - i * FT_COMPACT_ROOT_BLOCK;
+        if ((b->child | b->terminal) & ~ft_low_mask(left < 32 ? (unsigned)left : 32))
             return ft_fail(err, FT_EFORMAT,
                            "section root-blocks: bits beyond the last are set");
-        if (b->first_child != slot_of(&c) || !move(l, &c, ones(b->child)))
+        if (b->first_child != slot_of(&c) || !move(l, &c, ft_popcount(b->child)))
             return ft_fail(err, FT_EFORMAT,
                            "section root-blocks: children of block %llu are wrong",
                            (unsigned long long)i);
-        n_terminals += ones(b->terminal);
+        n_terminals += ft_popcount(b->terminal);
     }
     atomic_fetch_add(&s->n_terminals, n_terminals);
     if (l->supers[0].first_child != slot_of(&c) || l->supers[0].codes != 0)
@@ -117,58 +117,73 @@ static bool children_follow(const ft_compact *l, uint64_t block, group_cursor c)
 }
 
 /* The codes of a block whose bits start at `bit`: all within their classes. */
-static bool codes_exist(const ft_compact *l, const ft_region *r,
-                        const ft_compact_block *b, uint64_t bit, unsigned n)
+static bool codes_exist(const ft_compact *l, const ft_region *r, uint64_t block,
+                        uint64_t bit, unsigned n)
 {
+    const ft_code_classes *c = &l->code_classes[block];
     for (unsigned i = 0; i < n; i++) {
-        const unsigned class = ft_bit_get(b->low, i) | ft_bit_get(b->high, i) << 1;
-        const uint64_t v = ft_code_bits(l->codes, bit) & ft_low_mask(r->width[class]);
-        if (v >= r->classes.size[class])
+        const unsigned cls = ft_bit_get(c->low, i) | ft_bit_get(c->high, i) << 1;
+        const uint64_t v = ft_code_bits(l->codes, bit) & ft_low_mask(r->width[cls]);
+        if (v >= r->classes.size[cls])
             return false;
-        bit += r->width[class];
+        bit += r->width[cls];
     }
     return true;
 }
 
-/* Check a block whose children start at *c and whose codes start at bit *codes, and
- * move both to the next block's. */
+/* What is known of a place between two blocks. */
+typedef struct progress {
+    group_cursor children; /* of the blocks to come */
+    uint64_t bits;         /* of the codes, so far */
+    uint64_t n_terminals;
+} progress;
+
+static ft_status check_codes(const ft_compact *l, const ft_region *r, uint64_t block,
+                             unsigned n, progress *p, ft_error *err)
+{
+    const ft_code_classes *c = &l->code_classes[block];
+    const uint64_t both[2] = {c->low[0] & c->high[0], c->low[1] & c->high[1]};
+    const unsigned parents = ones(l->blocks[block].child);
+    const uint32_t bits = n * r->width[0] + ones(c->low) * r->low_more +
+                          ones(c->high) * r->high_more + ones(both) * r->both_more;
+    if (ft_compact_codes(l, block) != p->bits + parents ||
+        l->n_code_bits - p->bits < (uint64_t)parents + bits)
+        return bad_block(err, block, "place of its codes is wrong");
+    if (!codes_exist(l, r, block, p->bits + parents, n))
+        return bad_block(err, block, "a code that no token has");
+    p->n_terminals += n - parents;
+    for (unsigned i = 0; i < parents; i++)
+        p->n_terminals += ft_bit_get(l->codes, p->bits + i);
+    p->bits += parents + bits;
+    return FT_OK;
+}
+
+/* Check a block and move on to the next. */
 static ft_status check_block(const ft_compact *l, const ft_region *r, uint64_t block,
-                             group_cursor *c, uint64_t *codes, uint64_t *n_terminals,
-                             ft_error *err)
+                             progress *p, ft_error *err)
 {
     const ft_compact_block *b = &l->blocks[block];
+    const ft_code_classes *c = &l->code_classes[block];
     const unsigned n = nodes_in_block(r, r->slot / FT_COMPACT_BLOCK, block);
-    if (!zero_from(b->child, n) || !zero_from(b->first, n) || !zero_from(b->low, n) ||
-        !zero_from(b->high, n))
+    if (!zero_from(b->child, n) || !zero_from(l->siblings + block * 2, n) ||
+        !zero_from(c->low, n) || !zero_from(c->high, n))
         return bad_block(err, block, "bits beyond the last node are set");
-    if (ft_compact_children(l, block) != slot_of(c))
+    if (ft_compact_children(l, block) != slot_of(&p->children))
         return bad_block(err, block, "first child is wrong");
-    if (slot_of(c) < (block + 1) * FT_COMPACT_BLOCK && !children_follow(l, block, *c))
+    if (slot_of(&p->children) < (block + 1) * FT_COMPACT_BLOCK &&
+        !children_follow(l, block, p->children))
         return bad_block(err, block, "a node comes before its parent");
-    if (!move(l, c, ones(b->child)))
+    if (!move(l, &p->children, ones(b->child)))
         return bad_block(err, block, "more parents than groups of children");
-
-    const uint64_t both[2] = {b->low[0] & b->high[0], b->low[1] & b->high[1]};
-    const unsigned parents = ones(b->child);
-    const uint32_t bits = n * r->width[0] + ones(b->low) * r->more[1] +
-                          ones(b->high) * r->more[2] + ones(both) * r->more[3];
-    if (ft_compact_codes(l, block) != *codes ||
-        l->n_code_bits - *codes < (uint64_t)parents + bits)
-        return bad_block(err, block, "place of its codes is wrong");
-    if (!codes_exist(l, r, b, *codes + parents, n))
-        return bad_block(err, block, "a code that no token has");
-    *n_terminals += n - parents;
-    for (unsigned i = 0; i < parents; i++)
-        *n_terminals += ft_bit_get(l->codes, *codes + i);
-    *codes += parents + bits;
-    return FT_OK;
+    return check_codes(l, r, block, n, p, err);
 }
 
 static ft_status check_rank(const ft_compact *l, uint64_t block, uint64_t n_groups,
                             ft_error *err)
 {
-    if (block % FT_COMPACT_RANK_BLOCKS == 0 &&
-        l->sibling_rank[block / FT_COMPACT_RANK_BLOCKS] != n_groups)
+    const uint64_t word = block * 2;
+    if (word % FT_SIBLING_RANK == 0 &&
+        l->sibling_rank[word / FT_SIBLING_RANK] != n_groups)
         return ft_fail(err, FT_EFORMAT, "section sibling-rank: wrong at block %llu",
                        (unsigned long long)block);
     return FT_OK;
@@ -177,14 +192,12 @@ static ft_status check_rank(const ft_compact *l, uint64_t block, uint64_t n_grou
 static ft_status check_super(survey *s, uint64_t super, ft_error *err)
 {
     const ft_compact *l = s->l;
-    const uint64_t first = super * FT_COMPACT_SUPER;
-    const uint64_t last =
-        l->n_blocks - first < FT_COMPACT_SUPER ? l->n_blocks : first + FT_COMPACT_SUPER;
+    const uint64_t first = super * FT_COMPACT_SUPER, left = l->n_blocks - first;
+    const uint64_t last = first + (left < FT_COMPACT_SUPER ? left : FT_COMPACT_SUPER);
     const ft_compact_super *entry = &l->supers[super];
-    uint64_t codes = entry->codes, n_terminals = 0;
-    uint64_t n_groups = l->sibling_rank[first / FT_COMPACT_RANK_BLOCKS];
-    group_cursor c;
-    if (!at_slot(l, entry->first_child, &c) || codes > l->n_code_bits)
+    uint64_t n_groups = l->sibling_rank[first * 2 / FT_SIBLING_RANK];
+    progress p = {.bits = entry->codes};
+    if (!at_slot(l, entry->first_child, &p.children) || p.bits > l->n_code_bits)
         return ft_fail(err, FT_EFORMAT, "section superblocks: entry %llu is wrong",
                        (unsigned long long)super);
     const ft_region *r = &l->region[1];
@@ -193,13 +206,13 @@ static ft_status check_super(survey *s, uint64_t super, ft_error *err)
             r++;
         ft_status st = check_rank(l, block, n_groups, err);
         if (st == FT_OK)
-            st = check_block(l, r, block, &c, &codes, &n_terminals, err);
+            st = check_block(l, r, block, &p, err);
         if (st != FT_OK)
             return st;
-        n_groups += ones(l->blocks[block].first);
+        n_groups += ones(l->siblings + block * 2);
     }
-    atomic_fetch_add(&s->n_terminals, n_terminals);
-    if (entry[1].first_child != slot_of(&c) || entry[1].codes != codes)
+    atomic_fetch_add(&s->n_terminals, p.n_terminals);
+    if (entry[1].first_child != slot_of(&p.children) || entry[1].codes != p.bits)
         return ft_fail(err, FT_EFORMAT, "section superblocks: entry %llu is wrong",
                        (unsigned long long)super + 1);
     return check_rank(l, last, n_groups, err);
@@ -215,17 +228,15 @@ static ft_status check_supers(void *arg, uint64_t begin, uint64_t end, ft_error 
 
 static ft_status check_ends(const ft_compact *l, ft_error *err)
 {
-    static const ft_compact_block end = {.first = {1, 0}};
+    static const uint64_t end[FT_SIBLING_END] = {1};
     const ft_compact_super *last = &l->supers[ft_compact_n_supers(l->n_blocks)];
-    if (memcmp(&l->blocks[l->n_blocks], &end, sizeof end) != 0)
-        return bad_block(err, l->n_blocks, "not the end's");
+    if (memcmp(&l->siblings[l->n_slots / 64], end, sizeof end) != 0)
+        return ft_fail(err, FT_EFORMAT, "section siblings: the end is wrong");
     if (last->first_child != l->n_slots || last->codes != l->n_code_bits)
         return ft_fail(err, FT_EFORMAT, "section superblocks: the last is wrong");
     if (l->sibling_rank[0] != 0)
         return ft_fail(err, FT_EFORMAT, "section sibling-rank: does not start at 0");
-    const uint64_t words = ft_words(l->n_code_bits);
-    if (l->codes[words] ||
-        (l->n_code_bits % 64 && l->codes[words - 1] >> l->n_code_bits % 64))
+    if (!ft_packed_padding_ok(l->codes, l->n_code_bits, 1))
         return ft_fail(err, FT_EFORMAT, "section codes: bits beyond the last are set");
     return FT_OK;
 }
@@ -237,7 +248,7 @@ static ft_status check_tokens(const ft_compact *l, ft_error *err)
         if (st != FT_OK)
             return ft_fail_prefix(err, "section token-sets: region %u", i);
         if (i && ft_token_classes_check(&l->region[i].classes, err) != FT_OK)
-            return ft_fail_prefix(err, "section classes: region %u", i);
+            return ft_fail_prefix(err, "section token-classes: region %u", i);
     }
     return FT_OK;
 }
@@ -272,7 +283,7 @@ static ft_status check_levels(const ft_trie *t, ft_error *err)
 static uint64_t block_terminals(const ft_compact *l, uint64_t block)
 {
     if (block < l->n_root_blocks)
-        return ones(l->root_blocks[block].terminal);
+        return ft_popcount(l->root_blocks[block].terminal);
     block -= l->n_root_blocks;
     const ft_region *r = &l->region[1];
     while (block * FT_COMPACT_BLOCK >= r[1].slot)
@@ -280,7 +291,7 @@ static uint64_t block_terminals(const ft_compact *l, uint64_t block)
     const unsigned parents = ones(l->blocks[block].child);
     uint64_t n = nodes_in_block(r, r->slot / FT_COMPACT_BLOCK, block) - parents;
     for (unsigned i = 0; i < parents; i++)
-        n += ft_bit_get(l->codes, ft_compact_codes(l, block) + i);
+        n += ft_bit_get(l->codes, ft_compact_codes(l, block) - parents + i);
     return n;
 }
 

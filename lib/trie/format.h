@@ -109,16 +109,18 @@ enum {
     FT_SECTION_IDS = 11,
     /* 16 to 19 are kept for tails (paper Appendix A): tail tokens, link flags, their
      * rank, link offsets; 64 for label text. */
-    FT_SECTION_REGIONS = 32, /* 32 to 41: layout compact (compact_format.h) */
+    FT_SECTION_REGIONS = 32, /* 32 to 43: layout compact (compact_format.h) */
     FT_SECTION_TOKEN_SETS = 33,
-    FT_SECTION_CLASSES = 34,
+    FT_SECTION_TOKEN_CLASSES = 34,
     FT_SECTION_ROOT_BLOCKS = 35,
     FT_SECTION_BLOCKS = 36,
     FT_SECTION_SUPERBLOCKS = 37,
-    FT_SECTION_SIBLING_RANK = 38,
-    FT_SECTION_CODES = 39,
-    FT_SECTION_SUPER_TERMINALS = 40,
-    FT_SECTION_BLOCK_TERMINALS = 41
+    FT_SECTION_SIBLINGS = 38,
+    FT_SECTION_SIBLING_RANK = 39,
+    FT_SECTION_CODE_CLASSES = 40,
+    FT_SECTION_CODES = 41,
+    FT_SECTION_SUPER_TERMINALS = 42,
+    FT_SECTION_BLOCK_TERMINALS = 43
 };
 
 /* Values of ft_index_header.layout. */

@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "trie/keys_input.h"
+#include "trie/sort.h"
+#include "trie/sort_input.h"
 
 /* Inputs merged by a binary heap of those that have a key, the smallest on top. */
 typedef struct merger {
@@ -19,8 +21,15 @@ typedef struct merger {
     uint64_t n_duplicates; /* between inputs */
 } merger;
 
+/* Unique keys in order, one way or the other. */
+typedef struct ordered {
+    ft_sort_input *sorted; /* or, where it is NULL: */
+    merger merged;
+    bool to_gather; /* there is something to read before the first key */
+} ordered;
+
 struct ft_keys {
-    merger keys, subtract;
+    ordered keys, subtract;
     ft_key taken_out; /* the next key to subtract; n = 0: none is left */
     uint64_t n_subtracted;
 };
@@ -148,6 +157,28 @@ static ft_status merger_next(merger *m, ft_key *key, ft_error *err)
     return st;
 }
 
+static ft_status ordered_open(ordered *o, const char *const *paths, uint32_t n,
+                              uint64_t memory_bytes, const ft_keys_options *options,
+                              ft_error *err)
+{
+    if (!options->sort || n == 0)
+        return merger_open(&o->merged, paths, n, err);
+    o->to_gather = true;
+    return ft_sort_input_open(&o->sorted, paths, n, memory_bytes, options->tmpdir, err);
+}
+
+static ft_status ordered_next(ordered *o, ft_key *key, ft_error *err)
+{
+    return o->sorted ? ft_sort_input_next(o->sorted, key, err)
+                     : merger_next(&o->merged, key, err);
+}
+
+static void ordered_close(ordered *o)
+{
+    ft_sort_input_close(o->sorted);
+    merger_close(&o->merged);
+}
+
 static ft_status check_standard_input(const ft_keys_options *o, ft_error *err)
 {
     uint32_t n = 0;
@@ -160,25 +191,63 @@ static ft_status check_standard_input(const ft_keys_options *o, ft_error *err)
     return FT_OK;
 }
 
+/* The memory that the keys to subtract may take. */
+static ft_status share_memory(const ft_keys_options *o, uint64_t *for_subtract,
+                              ft_error *err)
+{
+    const bool two = o->n_subtract != 0;
+    *for_subtract = 0;
+    if (!o->sort)
+        return FT_OK;
+    const uint64_t least = FT_SORT_MIN_MEMORY, need = two ? 2 * least : least;
+    if (o->memory_bytes < need)
+        return ft_fail(err, FT_EINVAL,
+                       "sorting in %llu bytes of memory: at least %llu%s",
+                       (unsigned long long)o->memory_bytes, (unsigned long long)need,
+                       two ? ", since keys to subtract are sorted too" : "");
+    const uint64_t quarter = o->memory_bytes / 4;
+    if (two)
+        *for_subtract = quarter > least ? quarter : least;
+    return FT_OK;
+}
+
 ft_status ft_keys_open(ft_keys **out, const ft_keys_options *options, ft_error *err)
 {
+    uint64_t for_subtract;
     ft_status st = check_standard_input(options, err);
+    if (st == FT_OK)
+        st = share_memory(options, &for_subtract, err);
     if (st != FT_OK)
         return st;
     ft_keys *k = ft_new(ft_keys, err);
     if (!k)
         return FT_ENOMEM;
-    st = merger_open(&k->keys, options->paths, options->n_paths, err);
+    st = ordered_open(&k->keys, options->paths, options->n_paths,
+                      options->memory_bytes - for_subtract, options, err);
     if (st == FT_OK)
-        st = merger_open(&k->subtract, options->subtract, options->n_subtract, err);
-    if (st == FT_OK)
-        st = merger_next(&k->subtract, &k->taken_out, err);
+        st = ordered_open(&k->subtract, options->subtract, options->n_subtract,
+                          for_subtract, options, err);
+    if (st == FT_OK && !k->subtract.to_gather)
+        st = ordered_next(&k->subtract, &k->taken_out, err);
     if (st != FT_OK) {
         ft_keys_close(k);
         return st;
     }
     *out = k;
     return FT_OK;
+}
+
+ft_status ft_keys_gather(ft_keys *k, bool *more, ft_error *err)
+{
+    ordered *o = k->subtract.to_gather ? &k->subtract : &k->keys;
+    ft_status st = FT_OK;
+    if (o->to_gather) {
+        st = ft_sort_input_gather(o->sorted, &o->to_gather, err);
+        if (st == FT_OK && o == &k->subtract && !o->to_gather)
+            st = ordered_next(o, &k->taken_out, err);
+    }
+    *more = k->subtract.to_gather || k->keys.to_gather;
+    return st;
 }
 
 /* Is the key one of those to subtract? Moves the subtracted stream up to it. */
@@ -193,7 +262,7 @@ static ft_status is_taken_out(ft_keys *k, const ft_key *key, bool *yes, ft_error
         *yes = order == 0;
         if (order >= 0)
             return FT_OK;
-        const ft_status st = merger_next(&k->subtract, out, err);
+        const ft_status st = ordered_next(&k->subtract, out, err);
         if (st != FT_OK)
             return st;
     }
@@ -204,9 +273,14 @@ ft_status ft_keys_next(ft_keys *k, ft_key *key, ft_error *err)
 {
     /* Of keys a < b < c, a and c share what both share with b. */
     uint32_t lcp = UINT32_MAX;
+    for (bool more = true; more;) {
+        const ft_status st = ft_keys_gather(k, &more, err);
+        if (st != FT_OK)
+            return st;
+    }
     for (;;) {
         bool out;
-        ft_status st = merger_next(&k->keys, key, err);
+        ft_status st = ordered_next(&k->keys, key, err);
         if (st != FT_OK || key->n == 0)
             return st;
         lcp = key->lcp < lcp ? key->lcp : lcp;
@@ -223,12 +297,15 @@ ft_status ft_keys_next(ft_keys *k, ft_key *key, ft_error *err)
 
 ft_keys_counts ft_keys_counts_of(const ft_keys *k)
 {
+    const merger *m = &k->keys.merged;
     ft_keys_counts c = {
-        .n_duplicates = k->keys.n_duplicates,
+        .n_duplicates = m->n_duplicates,
         .n_subtracted = k->n_subtracted,
     };
-    for (uint32_t i = 0; i < k->keys.n_inputs; i++) {
-        const ft_keys_input *in = &k->keys.inputs[i];
+    if (k->keys.sorted)
+        ft_sort_input_count(k->keys.sorted, &c);
+    for (uint32_t i = 0; i < m->n_inputs; i++) {
+        const ft_keys_input *in = &m->inputs[i];
         c.n_read += in->n_read;
         c.n_duplicates += in->n_duplicates;
         c.n_skipped += in->reader ? ft_tokens_n_skipped(in->reader) : 0;
@@ -241,7 +318,7 @@ void ft_keys_close(ft_keys *k)
 {
     if (!k)
         return;
-    merger_close(&k->keys);
-    merger_close(&k->subtract);
+    ordered_close(&k->keys);
+    ordered_close(&k->subtract);
     free(k);
 }

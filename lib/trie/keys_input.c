@@ -89,14 +89,14 @@ ft_status ft_keys_input_open(ft_keys_input *in, const char *path, ft_error *err)
     return st;
 }
 
-/* The next key as the input has it: valid until the next call. */
-static ft_status read_key(ft_keys_input *in, const uint32_t **tokens, uint32_t *n,
-                          ft_error *err)
+ft_status ft_keys_input_read(ft_keys_input *in, const uint32_t **tokens, uint32_t *n,
+                             ft_error *err)
 {
     uint64_t node;
-    if (in->reader)
-        return ft_tokens_next(in->reader, tokens, n, err);
-    return ft_cursor_next(in->cursor, tokens, n, &node, err);
+    const ft_status st = in->reader ? ft_tokens_next(in->reader, tokens, n, err)
+                                    : ft_cursor_next(in->cursor, tokens, n, &node, err);
+    in->n_read += st == FT_OK && *n;
+    return st;
 }
 
 /* A key as text, cut where it is long. */
@@ -111,24 +111,30 @@ static void show(const uint32_t *tokens, uint32_t n, char text[SHOWN_BYTES])
         snprintf(text + used, SHOWN_BYTES - (size_t)used, " ...");
 }
 
-/* The way out is the sort that gives this order: `sort` alone compares bytes, which puts
- * 10 before 9. */
+/* The way out is --sort or the sort that gives this order: `sort` alone compares bytes,
+ * which puts 10 before 9. */
 static ft_status out_of_order(const ft_keys_input *in, const uint32_t *tokens,
                               uint32_t n, ft_error *err)
 {
     char this[SHOWN_BYTES], before[SHOWN_BYTES];
-    const bool text = in->reader && !ft_tokens_is_binary(in->reader);
-    const char *name =
-        in->reader ? ft_tokens_name(in->reader) : ft_index_name(in->index);
-    const uint64_t place = in->reader ? ft_tokens_place(in->reader) : in->n_read - 1;
+    const char *name, *unit = "key", *order = "";
+    uint64_t place = in->n_read - 1;
+    if (!in->reader) {
+        name = ft_index_name(in->index);
+    } else {
+        const bool text = !ft_tokens_is_binary(in->reader);
+        name = ft_tokens_name(in->reader);
+        unit = text ? "line" : "record";
+        place = ft_tokens_place(in->reader);
+        order = text ? "; the order is that of tokens as numbers: sort -u -V gives it"
+                     : "";
+    }
     show(tokens, n, this);
     show(in->tokens, in->n, before);
-    return ft_fail(err, FT_EORDER, "%s: %s %llu: key out of order: '%s' after '%s'%s",
-                   name, text ? "line" : in->reader ? "record" : "key",
-                   (unsigned long long)place, this, before,
-                   text ? " (keys are sorted by token as numbers: sort -u -V gives the "
-                          "right order)"
-                        : "");
+    return ft_fail(err, FT_EORDER,
+                   "%s: %s %llu: key out of order: '%s' after '%s' (--sort takes any "
+                   "order%s)",
+                   name, unit, (unsigned long long)place, this, before, order);
 }
 
 ft_status ft_keys_input_next(ft_keys_input *in, ft_error *err)
@@ -136,14 +142,13 @@ ft_status ft_keys_input_next(ft_keys_input *in, ft_error *err)
     for (;;) {
         const uint32_t *tokens;
         uint32_t n, lcp;
-        ft_status st = read_key(in, &tokens, &n, err);
+        ft_status st = ft_keys_input_read(in, &tokens, &n, err);
         if (st != FT_OK)
             return st;
         if (n == 0) {
             in->n = 0;
             return FT_OK;
         }
-        in->n_read++;
         const int order = ft_keys_compare(in->tokens, in->n, tokens, n, &lcp);
         if (order > 0)
             return out_of_order(in, tokens, n, err);

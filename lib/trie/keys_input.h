@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One sorted input of keys (trie/keys.h), whatever its form.
+ * One input of keys (trie/keys.h), whatever its form.
  */
 #ifndef FT_TRIE_KEYS_INPUT_H
 #define FT_TRIE_KEYS_INPUT_H
@@ -27,6 +27,11 @@ ft_status ft_keys_input_open(ft_keys_input *in, const char *path, ft_error *err)
 
 /* Go to the next key that differs from the current one. */
 ft_status ft_keys_input_next(ft_keys_input *in, ft_error *err);
+
+/* The next key, whatever its order, valid until the next call; n = 0 at the end. An
+ * input is read either this way or the other. */
+ft_status ft_keys_input_read(ft_keys_input *in, const uint32_t **tokens, uint32_t *n,
+                             ft_error *err);
 
 /* Decompressed bytes read so far. */
 uint64_t ft_keys_input_bytes(const ft_keys_input *in);

@@ -5,8 +5,9 @@
  * everything. A token's code is the number of tokens in the classes before its own,
  * plus its rank in the class; an edge stores the rank alone, in the class's width.
  *
- * In a file: n / 512 + 1 ft_class_block; then, padded to 8 bytes, for each class a u32
- * for every 512th of its tokens from the first on, the block that it is in.
+ * In a file: n / 128 + 1 ft_class_block; then, padded to 8 bytes, for each class a u32
+ * for every 2^s-th of its tokens from the first on, that token's rank in the set; s is
+ * the largest number up to 9 with size >> s at least n / 512 + 1, or 0.
  */
 #ifndef FT_TRIE_TOKEN_CLASSES_H
 #define FT_TRIE_TOKEN_CLASSES_H
@@ -19,6 +20,7 @@ typedef struct ft_token_classes {
     uint32_t base[FT_CODE_CLASSES]; /* first code */
     const ft_class_block *blocks;
     const uint32_t *hints[FT_CODE_CLASSES];
+    unsigned shift[FT_CODE_CLASSES];
 } ft_token_classes;
 
 /* Where a token of the set stands among the codes. */

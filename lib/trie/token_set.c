@@ -16,7 +16,8 @@ static uint64_t pad8(uint64_t bytes)
 static uint64_t bitmap_bytes(uint64_t n, uint64_t n_ids)
 {
     const uint64_t blocks = ft_set_blocks(n_ids);
-    return blocks * (FT_SET_BLOCK / 8) + pad8(blocks * 4 + ft_n_hints(n) * 4);
+    return blocks * (FT_SET_BLOCK / 8) +
+           pad8(blocks * 4 + ft_n_hints(n, FT_SET_HINT_SHIFT) * 4);
 }
 
 unsigned ft_token_set_form(uint64_t n, uint64_t n_ids)
@@ -65,10 +66,10 @@ uint32_t ft_token_set_rank(const ft_token_set *s, uint32_t token)
         return FT_NO_TOKEN;
     const uint64_t block = token / FT_SET_BLOCK;
     const uint64_t *w = s->bits + block * BLOCK_WORDS;
-    const unsigned words = token / 64 % BLOCK_WORDS;
-    uint32_t rank = s->rank[block] + ft_popcount(w[words] & ft_low_mask(token % 64));
-    for (unsigned i = 0; i < words; i++)
-        rank += ft_popcount(w[i]);
+    const unsigned word = token / 64 % BLOCK_WORDS;
+    uint32_t rank = s->rank[block] + ft_popcount(w[word] & ft_low_mask(token % 64));
+    for (unsigned i = 0; i + 1 < BLOCK_WORDS; i++)
+        rank += i < word ? ft_popcount(w[i]) : 0;
     return rank;
 }
 
@@ -76,13 +77,24 @@ uint32_t ft_token_set_select(const ft_token_set *s, uint32_t k)
 {
     if (!s->bits)
         return s->list[k];
-    const uint64_t block =
-        ft_hinted_block(s->rank, 1, ft_set_blocks(s->n_ids), s->hints, s->n, k);
+    const uint32_t h = k >> FT_SET_HINT_SHIFT;
+    const uint64_t last = h < (s->n - 1) >> FT_SET_HINT_SHIFT
+                              ? s->hints[h + 1] / FT_SET_BLOCK
+                              : ft_set_blocks(s->n_ids) - 1;
+    const uint64_t block = ft_block_of(s->rank, 1, s->hints[h] / FT_SET_BLOCK, last, k);
     const uint64_t *w = s->bits + block * BLOCK_WORDS;
     k -= s->rank[block];
-    for (unsigned c; (c = ft_popcount(*w)) <= k; w++)
-        k -= c;
-    return (uint32_t)((uint64_t)(w - s->bits) * 64 + ft_select_in_word(*w, k));
+    /* Without a branch: where the member is in the block cannot be foreseen. */
+    unsigned word = 0;
+    uint32_t before = 0, sum = 0;
+    for (unsigned i = 0; i < BLOCK_WORDS; i++) {
+        sum += ft_popcount(w[i]);
+        const bool behind = sum <= k;
+        word += behind;
+        before = behind ? sum : before;
+    }
+    return (uint32_t)(block * FT_SET_BLOCK + word * 64) +
+           ft_select_in_word(w[word], k - before);
 }
 
 static ft_status check_list(const ft_token_set *s, ft_error *err)
@@ -104,7 +116,7 @@ ft_status ft_token_set_check(const ft_token_set *s, ft_error *err)
     if (!s->bits)
         return check_list(s, err);
     const uint64_t blocks = ft_set_blocks(s->n_ids);
-    uint64_t n = 0, n_hints = 0;
+    uint64_t n = 0;
     for (uint64_t b = 0; b < blocks; b++) {
         if (s->rank[b] != n)
             return ft_fail(err, FT_EFORMAT, "rank is wrong at block %llu",
@@ -113,13 +125,14 @@ ft_status ft_token_set_check(const ft_token_set *s, ft_error *err)
             n += ft_popcount(s->bits[b * BLOCK_WORDS + i]);
         if (n > s->n)
             break;
-        for (; n_hints * FT_SET_HINT < n; n_hints++)
-            if (s->hints[n_hints] != b)
-                return ft_fail(err, FT_EFORMAT, "hint %llu is wrong",
-                               (unsigned long long)n_hints);
     }
     if (n != s->n)
         return ft_fail(err, FT_EFORMAT, "not %u members", s->n);
+    const uint64_t n_hints = ft_n_hints(n, FT_SET_HINT_SHIFT);
+    for (uint64_t i = 0; i < n_hints; i++)
+        if (ft_token_set_rank(s, s->hints[i]) != i << FT_SET_HINT_SHIFT)
+            return ft_fail(err, FT_EFORMAT, "hint %llu is wrong",
+                           (unsigned long long)i);
     uint64_t beyond = s->bits[s->n_ids / 64] & ~ft_low_mask(s->n_ids % 64);
     for (uint64_t i = s->n_ids / 64 + 1; i < blocks * BLOCK_WORDS; i++)
         beyond |= s->bits[i];
@@ -137,7 +150,8 @@ ft_status ft_token_set_begin(ft_token_set_out *o, ft_writer *w, unsigned form,
     if (form == FT_SET_LIST)
         return FT_OK;
     const uint64_t blocks = ft_set_blocks(n_ids);
-    o->rank = ft_calloc(blocks + ft_n_hints(n), sizeof *o->rank, w->err);
+    o->rank =
+        ft_calloc(blocks + ft_n_hints(n, FT_SET_HINT_SHIFT), sizeof *o->rank, w->err);
     if (!o->rank)
         return w->status = FT_ENOMEM;
     o->hints = o->rank + blocks;
@@ -163,8 +177,8 @@ void ft_token_set_put(ft_token_set_out *o, uint32_t token)
     } else if (o->rank) {
         advance(o, token / 64);
         o->word |= (uint64_t)1 << token % 64;
-        if (o->n % FT_SET_HINT == 0)
-            o->hints[o->n / FT_SET_HINT] = token / FT_SET_BLOCK;
+        if ((o->n & ((1 << FT_SET_HINT_SHIFT) - 1)) == 0)
+            o->hints[o->n >> FT_SET_HINT_SHIFT] = token;
     }
     o->n++;
 }
@@ -176,7 +190,7 @@ void ft_token_set_end(ft_token_set_out *o)
     if (o->rank) {
         const uint64_t blocks = ft_set_blocks(o->n_ids);
         advance(o, blocks * BLOCK_WORDS);
-        n_u32 = blocks + ft_n_hints(o->n);
+        n_u32 = blocks + ft_n_hints(o->n, FT_SET_HINT_SHIFT);
         ft_section_put(o->w, o->rank, n_u32 * sizeof *o->rank);
     }
     if (n_u32 % 2)

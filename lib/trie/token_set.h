@@ -5,7 +5,7 @@
  *
  * In a file, padded to 8 bytes: as a list, n u32. As a bitmap over n_ids ids,
  * n_ids / 512 + 1 blocks of 512 bits; a u32 a block, the members before it; a u32 for
- * every 512th member from the first on, the block that it is in.
+ * every 512th member from the first on, that member (a hint).
  */
 #ifndef FT_TRIE_TOKEN_SET_H
 #define FT_TRIE_TOKEN_SET_H
@@ -40,35 +40,46 @@ uint32_t ft_token_set_select(const ft_token_set *s, uint32_t k);
 /* Check every byte, so that rank and select are right. */
 ft_status ft_token_set_check(const ft_token_set *s, ft_error *err);
 
-/* Hints speed up the search of member k, k < n, among n_blocks blocks with before[0],
- * before[stride], ... members before them: hints[i] is the block of member number
- * i * FT_SET_HINT. */
-static inline uint64_t ft_hinted_block(const uint32_t *before, uint64_t stride,
-                                       uint64_t n_blocks, const uint32_t *hints,
-                                       uint32_t n, uint32_t k)
+/* A block's two words: the bits before place i < 128, and how many are set. */
+typedef struct ft_block_bits {
+    uint64_t w[2];
+} ft_block_bits;
+
+static inline ft_block_bits ft_bits_before(unsigned i)
 {
-    const uint32_t h = k / FT_SET_HINT;
-    uint64_t lo = hints[h];
-    uint64_t hi = h < (n - 1) / FT_SET_HINT ? hints[h + 1] : n_blocks - 1;
-    while (lo < hi) {
-        const uint64_t mid = lo + (hi - lo + 1) / 2;
-        if (before[mid * stride] <= k)
-            lo = mid;
-        else
-            hi = mid - 1;
+    const uint64_t below = ((uint64_t)1 << i % 64) - 1, second = -(uint64_t)(i / 64);
+    return (ft_block_bits){{below | second, below & second}};
+}
+
+static inline unsigned ft_bits_rank(const uint64_t w[2], ft_block_bits before)
+{
+    return ft_popcount(w[0] & before.w[0]) + ft_popcount(w[1] & before.w[1]);
+}
+
+/* Among blocks with before[0], before[stride], ... members before them, the one from
+ * `first` to `last` that holds member k. */
+static inline uint64_t ft_block_of(const uint32_t *before, uint64_t stride,
+                                   uint64_t first, uint64_t last, uint32_t k)
+{
+    uint64_t block = first;
+    for (uint64_t left = last - first + 1; left > 1;) {
+        const uint64_t half = left / 2;
+        block += before[(block + half) * stride] <= k ? half : 0;
+        left -= half;
     }
-    return lo;
+    return block;
 }
 
-static inline uint64_t ft_n_hints(uint64_t n)
+/* Hints: of n members, each number i << shift. */
+static inline uint64_t ft_n_hints(uint64_t n, unsigned shift)
 {
-    return n / FT_SET_HINT + (n % FT_SET_HINT != 0);
+    return n ? ((n - 1) >> shift) + 1 : 0;
 }
 
-/* Blocks that hold n places, at least one. */
-static inline uint64_t ft_set_blocks(uint64_t n)
+/* Blocks of a bitmap over n ids, at least one. */
+static inline uint64_t ft_set_blocks(uint64_t n_ids)
 {
-    return n / FT_SET_BLOCK + 1;
+    return n_ids / FT_SET_BLOCK + 1;
 }
 
 /* Writes a set into a section that has been begun: n tokens, ascending. */

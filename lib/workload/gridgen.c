@@ -20,40 +20,19 @@ struct ft_gridgen {
     ft_paths deep;  /* of p.deep only */
     uint32_t *seen; /* hash set of the position at hand: token + 1, or 0 */
     uint32_t seen_mask;
-    float *falls; /* by rank */
+    float *falls; /* slope * ln(rank + 1) */
 };
 
 static const struct preset {
     const char *name, *summary;
-    ft_gridgen_params p;
+    uint32_t head;
+    bool deep;
 } presets[] = {
-    {"full",
-     "beams stay wide: all tokens from real paths as long as the grid",
-     {.seed = 1,
-      .n_steps = 8,
-      .n_proposals = 1000,
-      .head = UINT32_MAX,
-      .deep = true,
-      .slope = 1.0,
-      .jitter = 0.5}},
-    {"model",
-     "a coherent head of 100 tokens, the rest noise",
-     {.seed = 1,
-      .n_steps = 8,
-      .n_proposals = 1000,
-      .head = 100,
-      .deep = false,
-      .slope = 1.5,
-      .jitter = 0.5}},
-    {"noise",
-     "no head: tokens as frequent as they are at that position",
-     {.seed = 1,
-      .n_steps = 8,
-      .n_proposals = 1000,
-      .head = 0,
-      .deep = false,
-      .slope = 1.5,
-      .jitter = 0.5}},
+    {"full", "beams stay wide: all tokens from paths as long as the grid", UINT32_MAX,
+     true},
+    {"model", "a coherent head of 100 tokens a position, the rest noise", 100, false},
+    {"noise", "no head: tokens as frequent as keys have them at that position", 0,
+     false},
 };
 
 enum { N_PRESETS = sizeof presets / sizeof presets[0] };
@@ -72,7 +51,13 @@ ft_status ft_gridgen_preset(ft_gridgen_params *p, const char *name, ft_error *er
 {
     for (uint32_t i = 0; i < N_PRESETS; i++)
         if (strcmp(presets[i].name, name) == 0) {
-            *p = presets[i].p;
+            *p = (ft_gridgen_params){.seed = 1,
+                                     .n_steps = 8,
+                                     .n_proposals = 1000,
+                                     .head = presets[i].head,
+                                     .deep = presets[i].deep,
+                                     .slope = 1.1,
+                                     .jitter = 0.25};
             return FT_OK;
         }
     return ft_fail(err, FT_EINVAL, "no preset is called '%s'", name);
@@ -143,7 +128,7 @@ static bool add(ft_gridgen *g, uint32_t *row, uint32_t n, uint32_t token)
  * logarithms. */
 static const uint32_t *near_path(const ft_paths *p, uint32_t centre, uint64_t random)
 {
-    const unsigned octave = (unsigned)(random >> 59) % 17;
+    const unsigned octave = (unsigned)ft_scale(17, random);
     const uint32_t distance = (uint32_t)(random & (((uint64_t)1 << octave) - 1));
     const uint32_t i =
         (random >> 32 & 1 ? centre + distance : centre - distance) % p->n;
@@ -171,16 +156,25 @@ static void fill_row(ft_gridgen *g, uint32_t t, uint32_t centre, uint64_t paths,
         row[n] = FT_NO_TOKEN;
 }
 
-/* By rank; logits in steps of 1/16, as bfloat16 has them between 8 and 16. */
+/* 0 to 1 */
+static inline float unit(uint64_t random)
+{
+    return (float)(random >> 40) / 16777216.0f;
+}
+
+/* By rank: the first token stands apart from the rest, some positions are surer than
+ * others; logits in steps of 1/16, as bfloat16 has them between 8 and 16. */
 static void fill_logp(const ft_gridgen *g, uint64_t random, float *row)
 {
-    const float top = -0.25f - 2.0f * (float)(random >> 40) / 16777216.0f;
-    for (uint32_t i = 0; i < g->p.n_proposals; i++) {
-        const float u = (float)(ft_random(&random) >> 40) / 8388608.0f - 1.0f;
-        const float logit = (g->falls[i] + u * (float)g->p.jitter) * 16.0f;
-        const int32_t steps = (int32_t)(logit + 1024.5f) - 1024;
-        const float fall = (float)steps / 16.0f;
-        row[i] = fall < 0.0f ? top : top - fall;
+    const float top = -0.25f - 2.0f * unit(ft_random(&random));
+    const float gap = 4.0f * unit(ft_random(&random));
+    row[0] = top;
+    for (uint32_t i = 1; i < g->p.n_proposals; i++) {
+        const float stray =
+            (2.0f * unit(ft_random(&random)) - 1.0f) * (float)g->p.jitter;
+        const float fall = gap + g->falls[i] + stray;
+        row[i] =
+            fall < 0.0f ? top : top - (float)(int32_t)(fall * 16.0f + 0.5f) / 16.0f;
     }
 }
 

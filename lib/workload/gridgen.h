@@ -38,8 +38,8 @@ typedef struct ft_gridgen ft_gridgen;
 ft_status ft_gridgen_open(ft_gridgen **out, const ft_trie *t,
                           const ft_gridgen_params *p, ft_error *err);
 
-/* tokens[T][K] and logp[T][K] of query number `query`; slots are empty (FT_NO_TOKEN)
- * only where the library has no more tokens to offer. */
+/* One thread at a time: tokens[T][K] and logp[T][K] of query number `query`; slots are
+ * empty (FT_NO_TOKEN) only where the library has no more tokens to offer. */
 void ft_gridgen_query(ft_gridgen *g, uint64_t query, uint32_t *tokens, float *logp);
 void ft_gridgen_close(ft_gridgen *g);
 

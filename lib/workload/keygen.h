@@ -6,16 +6,25 @@
  * children the rest parts, which tokens these are, and how many keys each gets; then
  * the walk goes down, depth first. Memory: the children of the nodes on the path.
  *
- * The same parameters give the same keys on any machine (workload/fixmath.h). What a
- * preset gives, as measured (degree: mean children of the nodes that have any):
+ * The same parameters give the same keys on any machine (workload/fixmath.h). The
+ * presets, as measured; a degree is the mean over the nodes that have children:
  *
- *                     paper                              titles
- *     keys            1M      10M     100M    800M       1M      10M     100M
- *     nodes a key     @P1 @P10 @P100 @P800       @T1 @T10 @T100
- *     tokens a key    @L
- *
- * In `paper`, 0.30 of the labels are above 65,535, as in the set s10m that the layouts
- * were measured with.
+ *                        paper                        titles
+ *     keys               1M     10M    100M   800M    1M     10M    100M
+ *     nodes a key        1.19   1.17   1.16   1.15    2.95   2.95   2.95
+ *     tokens a key       3.31   3.76   3.80   5.22    6.38   7.34   7.57
+ *     longest key        13     15     16     16      64     64     64
+ *     degree, root       61k    337k   1.17M  1.89M   48k    133k   185k
+ *     degree, level 1    6.9    9.4    22.9   28.6    3.6    4.9    14.4
+ *     level 2            4.1    5.4    6.6    16.2    2.3    3.2    5.1
+ *     level 3            3.1    4.0    4.1    10.2    1.9    2.4    2.8
+ *     level 4            2.6    3.3    3.1    6.0     1.6    1.9    2.0
+ *     level 5            2.3    2.8    2.6    4.0     1.4    1.6    1.7
+ *     level 6            2.1    2.4    2.3    3.1     1.2    1.4    1.4
+ *     level 7            1.9    2.2    2.1    2.6     1.1    1.2    1.2
+ *     keys that are
+ *     prefixes of keys   0.11   0.09   0.09   0.08    0.13   0.13   0.13
+ *     labels > 65,535    0.29   0.31   0.30   0.30    0.10   0.10   0.10
  */
 #ifndef FT_WORKLOAD_KEYGEN_H
 #define FT_WORKLOAD_KEYGEN_H
@@ -35,7 +44,8 @@ typedef struct ft_keygen_params {
     double skew;         /* exponent of the power law over token ids: 0 to 4 */
     double id_noise;     /* bits by which an id's frequency strays from it: 0 to 8 */
     double sharing;      /* 0 to 1: n keys below a node part into about n^(1-sharing) */
-    double fans;         /* 0 to 1: chance that all keys below a node part at once */
+    double fans;         /* 0 to 1: chance that all keys below a node part at once;
+                          * halfway from there to 1 where they are fewer than 8 */
     double prefix_keys;  /* 0 to 1: chance that a node with children is a key */
     double tail; /* mean tokens of a key behind the last that it shares: 0 to 1000 */
     double long_tails; /* 0 to 1: part of the keys whose tails are ten times that */

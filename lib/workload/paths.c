@@ -81,18 +81,32 @@ static void put_path(const levels *l, uint64_t node, uint32_t n_steps, uint32_t 
     }
 }
 
-static uint64_t draw_node(const levels *l, ft_paths_kind kind, uint32_t n_steps,
-                          uint64_t *random)
+/* A node that ends a key; all are equally likely. */
+static uint64_t draw_key(const levels *l, uint64_t *random)
 {
     const ft_trie *t = l->t;
-    if (kind == FT_PATHS_DEEP) {
-        const uint32_t d = t->depth < n_steps ? t->depth : n_steps;
-        return l->start[d] + ft_scale(l->start[d + 1] - l->start[d], ft_random(random));
-    }
     for (;;) {
         const uint64_t v = 1 + ft_scale(t->n_nodes - 1, ft_random(random));
         if (t->ops->flags(t, v) & FT_NODE_TERMINAL)
             return v;
+    }
+}
+
+/* Nodes of one level, in bunches that lie around a node: near ones and far ones, as
+ * many in each octave of distance. Without bunches, neighbours in the sample of a large
+ * trie would have little in common. */
+static void draw_bunches(const levels *l, uint32_t depth, uint64_t *nodes, uint32_t n,
+                         uint64_t *random)
+{
+    enum { BUNCH = 64, OCTAVES = 20 };
+    const uint64_t start = l->start[depth], count = l->start[depth + 1] - start;
+    uint64_t centre = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        if (i % BUNCH == 0)
+            centre = ft_scale(count, ft_random(random));
+        const uint64_t octave = ft_scale(OCTAVES + 1, ft_random(random));
+        const uint64_t far = ft_random(random) & (((uint64_t)1 << octave) - 1);
+        nodes[i] = start + (centre + (i % 2 ? far : count - far % count)) % count;
     }
 }
 
@@ -126,8 +140,10 @@ ft_status ft_paths_sample(ft_paths *out, const ft_trie *t, ft_paths_kind kind,
     tokens = ft_calloc(values, sizeof *tokens, err);
     if (!nodes || !tokens)
         goto done;
-    for (uint32_t i = 0; i < n; i++)
-        nodes[i] = draw_node(&l, kind, n_steps, &seed);
+    if (kind == FT_PATHS_DEEP)
+        draw_bunches(&l, t->depth < n_steps ? t->depth : n_steps, nodes, n, &seed);
+    for (uint32_t i = 0; kind == FT_PATHS_KEYS && i < n; i++)
+        nodes[i] = draw_key(&l, &seed);
     qsort(nodes, n, sizeof *nodes, by_number); /* climbs touch memory in order */
     for (uint32_t i = 0; i < n; i++)
         put_path(&l, nodes[i], n_steps, tokens + (uint64_t)i * n_steps);

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# shellcheck disable=SC2034
 # What every Bats file here loads. The commands come from $FT_BUILD (default: build).
 #   $T  an empty folder of this test's own
 #   $D  testdata

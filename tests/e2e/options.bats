@@ -160,6 +160,26 @@ usage() {
     [ -z "$stderr" ]
 }
 
+@test "-v of ft-build and ft-inspect" {
+    run -0 --separate-stderr ft-build -v --layout narrow -o "$T/x.ftx" <<< $'1\n1\n1 2'
+    [[ ${stderr_lines[1]} == "ft-build: narrow layout: "*"; 3 keys read from 8 bytes" ]]
+    run -0 --separate-stderr ft-inspect dump -v "$T/x.ftx"
+    [[ $stderr == "ft-inspect: $T/x.ftx: narrow layout, 2 keys, 3 nodes; open after "*" ms" ]]
+    run -0 --separate-stderr ft-inspect -v dump "$T/x.ftx"
+    [[ $stderr == "ft-inspect: $T/x.ftx: narrow layout, 2 keys, "* ]]
+}
+
+@test "progress of a search" {
+    echo 1 | ft-build -q -o "$T/x.ftx"
+    local grid=$D/small8.T8.K100.r18.ftg
+    { head -c 20000 "$grid"; sleep 0.4; tail -c +20001 "$grid"; } |
+        { run -0 --separate-stderr ft-search --progress --batch 1 -f tsv "$T/x.ftx"
+        [[ $stderr == "ft-search: "*" queries, "*" queries/s" ]]; }
+    { head -c 20000 "$grid"; sleep 0.4; tail -c +20001 "$grid"; } |
+        { run -0 --separate-stderr ft-search -q --progress --batch 1 -f tsv "$T/x.ftx"
+        [ -z "$stderr" ]; }
+}
+
 @test "progress: only with --progress where standard error is no terminal, not with -q" {
     keys() { sleep 0.4; seq 1 40000; sleep 0.4; seq 40001 80000; }
     keys | { run -0 --separate-stderr ft-build -o "$T/x.ftx"; [[ $stderr != *"B read"* ]]; }

@@ -12,18 +12,18 @@ setup() {
     small=$D/small8.T8.K100
 }
 
-# compare KIND: a large case of ft-randcase, in every layout.
+# compare KIND [SEED]: a large case of ft-randcase, in every layout.
 compare() {
-    "$oracle/ft-randcase" --kind "$1" 1 "$T"
-    local args layout
+    "$oracle/ft-randcase" --kind "$1" "${2-1}" "$T"
+    local args layout threads
     read -r -a args < "$T/args"
     "$oracle/ft-oracle" "${args[@]}" "$T/keys" "$T/grid.ftg" > "$T/want"
     for layout in $layouts; do
         ft-build -q --layout "$layout" -o "$T/x.ftx" "$T/keys"
-        ft-search "${args[@]}" -j 2 "$T/x.ftx" "$T/grid.ftg" > "$T/got"
-        cmp "$T/got" "$T/want"
-        ft-search "${args[@]}" -j 1 "$T/x.ftx" "$T/grid.ftg" > "$T/got"
-        cmp "$T/got" "$T/want"
+        for threads in 1 2 7; do
+            ft-search "${args[@]}" -j $threads "$T/x.ftx" "$T/grid.ftg" > "$T/got"
+            cmp "$T/got" "$T/want"
+        done
     done
     # A case that finds nothing would say nothing.
     [ "$(stat -c %s "$T/want")" -gt 10000 ]
@@ -87,6 +87,12 @@ compare() {
 
 @test "beams, proposals and results of 65,536" {
     compare wide
+}
+
+@test "thousands of ties at the edge of the beam and of the results" {
+    for seed in 1 2 3 4 5; do
+        compare ties $seed
+    done
 }
 
 @test "1,024 steps" {

@@ -27,7 +27,7 @@ static void try_index(const void *data, size_t bytes, ft_verify verify)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
     /* Exactly as long as the input, so that reading past it is seen. */
-    void *copy = malloc(bytes ? bytes : 1);
+    void *copy = calloc(bytes ? bytes : 1, 1);
     if (!copy)
         return 0;
     if (bytes)

@@ -39,13 +39,13 @@ static inline uint64_t walk_nodes(const ft_trie *t, uint64_t budget)
         const ft_range r = t->ops->children(t, node);
         const ft_visit v = t->ops->visit(t, node, &place);
         const unsigned flags = t->ops->flags(t, node);
-        if (v.children.first != r.first || v.children.count != r.count ||
-            v.terminal != !!(flags & FT_NODE_TERMINAL) ||
-            (r.count != 0) != !!(flags & FT_NODE_HAS_CHILDREN) ||
-            (r.count && r.first <= node) || r.first > t->n_nodes ||
-            r.count > t->n_nodes - r.first)
+        if (v.children.count != r.count || v.terminal != !!(flags & FT_NODE_TERMINAL) ||
+            (r.count != 0) != !!(flags & FT_NODE_HAS_CHILDREN))
             abort();
-        sum += walk_children(t, r);
+        if (r.count && (v.children.first != r.first || r.first <= node ||
+                        r.first >= t->n_nodes || r.count > t->n_nodes - r.first))
+            abort();
+        sum += r.count ? walk_children(t, r) : t->ops->find(t, r, 0);
         if (t->has_ids)
             sum += t->ops->terminal_rank(t, node) + ft_trie_key_number(t, node);
         budget -= r.count < budget ? r.count : budget;

@@ -4,7 +4,7 @@
  * prefix keys, repeated tokens, ids around every width, hubs, ragged and duplicate
  * proposals, ties, signed zeros, infinities, thresholds that equal values.
  *
- * usage: ft-randcase [--kind random|hub|wide|long|key] SEED FOLDER
+ * usage: ft-randcase [--kind random|hub|wide|ties|long|key] SEED FOLDER
  *
  * Writes FOLDER/keys (text; binary for `hub`), FOLDER/grid.ftg and FOLDER/args, one
  * line of options that ft-search and ft-oracle both take. The same seed gives the same
@@ -13,6 +13,7 @@
  *   random  a small case
  *   hub     a root with 2^21 children
  *   wide    B = K = 65,536 with more candidates than that
+ *   ties    thousands of equal sums a step, the better ones of them last
  *   long    T = 1,024
  *   key     a key of 65,535 tokens and a grid as long
  */
@@ -129,7 +130,8 @@ static void free_library(library *lib)
     free(lib->keys);
 }
 
-enum { MAX_ALPHABET = 24 };
+/* BUSHY: so many children of as many nodes make more candidates than buffers hold. */
+enum { MAX_ALPHABET = 24, BUSHY = 60 };
 
 /* Tokens that differ in few bits, lie at the borders of widths, or nowhere special. */
 static uint32_t draw_alphabet(uint32_t *alphabet)
@@ -158,7 +160,8 @@ static void draw_library(library *lib, const uint32_t *alphabet, uint32_t n_alph
     const uint32_t n = chance(2) ? 0 : PICK(sizes),
                    max_length = between(n > 3 ? 2 : 1, 8);
     const bool prefixes = chance(70), hub = chance(20);
-    lib->keys = allocate(n * (1 + max_length) + 3000, sizeof *lib->keys);
+    lib->keys =
+        allocate(n * (1 + max_length) + 3000 + BUSHY * BUSHY, sizeof *lib->keys);
     for (uint32_t i = 0; i < n; i++) {
         uint32_t tokens[8];
         const uint32_t length = between(1, max_length);
@@ -174,6 +177,12 @@ static void draw_library(library *lib, const uint32_t *alphabet, uint32_t n_alph
                                     alphabet[below(n_alphabet)]};
         add_key(lib, tokens, between(1, 2));
     }
+    for (uint32_t i = chance(10) ? 0 : BUSHY; i < BUSHY; i++)
+        for (uint32_t j = 0; j < BUSHY; j++) {
+            const uint32_t tokens[3] = {i, j, alphabet[below(n_alphabet)]};
+            if (chance(80))
+                add_key(lib, tokens, between(2, 3));
+        }
     if (lib->n > 0)
         sort_unique(lib);
 }
@@ -255,7 +264,9 @@ static void draw_grid(grid *g, const library *lib, style s, const uint32_t *alph
     static const uint32_t vocabs[] = {5, 60000, 65536, 4294967294};
     g->n_queries = chance(2) ? 0 : PICK(queries);
     g->n_steps = between(1, 12);
-    g->n_proposals = chance(15) ? between(30, 300) : between(1, 20);
+    g->n_proposals = lib->n > BUSHY * BUSHY / 2 ? between(BUSHY, 2 * BUSHY)
+                     : chance(15)               ? between(30, 300)
+                                                : between(1, 20);
     g->vocab = chance(15) ? PICK(vocabs) : 0;
     g->has_ids = chance(40);
     g->half = chance(30);
@@ -387,7 +398,7 @@ static void random_args(const char *folder, uint32_t n_proposals)
     static const char *const sums[] = {"-1",   "-2",  "-3", "-4",  "-0.3",
                                        "-1e8", "-12", "-6", "-20", "9"};
     const uint32_t widths[] = {
-        1, 1, 2, 2, 3, 4, 5, 8, 16, n_proposals, n_proposals + 7, 1000, 65536};
+        1, 1, 2, 2, 3, 4, 5, 8, 16, 50, 50, n_proposals, n_proposals + 7, 1000, 65536};
     char b[32] = "", n[32] = "", a[32] = "", token[64] = "", sentence[64] = "";
     if (chance(85))
         snprintf(b, sizeof b, "-b %u ", PICK(widths));
@@ -454,6 +465,27 @@ static void make_wide(library *lib, grid *g, const char *folder)
     write_args(folder, "-b 65536 -n 65536 -a 1");
 }
 
+/* Beams with sum 0 go first, and most of their children are worth -1; a few children of
+ * the beams behind them, with sum -1, are worth 0, and half of those are smaller. */
+static void make_ties(library *lib, grid *g, const char *folder)
+{
+    const uint32_t n = 300, n_children = 60;
+    lib->keys = allocate(2 * n * n_children, sizeof *lib->keys);
+    for (uint32_t i = 0; i < n * n_children; i++) {
+        const uint32_t tokens[3] = {i / n_children, i % n_children, below(3)};
+        add_key(lib, tokens, 2);
+        add_key(lib, tokens, 3);
+    }
+    *g = (grid){.n_queries = 3, .n_steps = 3, .n_proposals = n};
+    allocate_grid(g);
+    for (uint32_t i = 0; i < g->n_queries * 3 * n; i++) {
+        const uint32_t t = i / n % 3;
+        g->tokens[i] = i % n;
+        g->logp[i] = chance(t == 0 ? 50 : 5) ? 0 : -1;
+    }
+    write_args(folder, "-b %u -n %u -a 0", between(500, 2000), between(500, 2000));
+}
+
 static void make_long(library *lib, grid *g, const char *folder)
 {
     const uint32_t n = 40, max_length = 1100;
@@ -506,11 +538,8 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         void (*make)(library *, grid *, const char *);
-    } kinds[] = {{"random", make_random},
-                 {"hub", make_hub},
-                 {"wide", make_wide},
-                 {"long", make_long},
-                 {"key", make_key}};
+    } kinds[] = {{"random", make_random}, {"hub", make_hub},   {"wide", make_wide},
+                 {"ties", make_ties},     {"long", make_long}, {"key", make_key}};
     const size_t n_kinds = sizeof kinds / sizeof *kinds;
     size_t kind = 0;
     for (int c; (c = getopt_long(argc, argv, "", longs, NULL)) != -1;) {

@@ -40,7 +40,8 @@ static inline int by_order(const void *a, const void *b)
 
 static inline void keyset_add(keyset *s, const uint32_t *tokens, uint32_t n)
 {
-    s->keys = realloc(s->keys, (s->n + 1) * sizeof *s->keys);
+    if ((s->n & (s->n - 1)) == 0) /* room for a power of two */
+        s->keys = realloc(s->keys, (s->n ? 2 * s->n : 1) * sizeof *s->keys);
     test_key *k = &s->keys[s->n++];
     k->n = n;
     k->tokens = malloc(n * sizeof *tokens);

@@ -353,45 +353,6 @@ static void r15_beyond_the_vocabulary(void **state)
     ft_batch_free(&b);
 }
 
-static void half_grid(void **state)
-{
-    (void)state;
-    static const uint8_t record[12] = {9, 0, 0, 0,    10,   0,
-                                       0, 0, 0, 0xC0, 0x01, 0x80}; /* -2, -2^-24 */
-    uint8_t bytes[64 + 12] = "FTGRID1\n";
-    ft_error err = {0};
-    ft_batch b = {0};
-    put_u32(bytes + 8, 2);
-    put_u32(bytes + 12, 1);
-    put_u32(bytes + 16, 2);
-    put_u64(bytes + 24, 1);
-    memcpy(bytes + 64, record, 12);
-    ft_grid *g = open_grid(bytes, sizeof bytes);
-    assert_true(ft_grid_shape_of(g)->half);
-    assert_ok(ft_grid_read(g, &b, 1, false, 7, &err), err);
-    assert_int_equal(b.ids[0], 7);
-    assert_int_equal(b.tokens[1], 10);
-    assert_true(b.logp[0] == -2.0f);
-    assert_true(b.logp[1] == -0x1p-24f);
-    ft_grid_close(g);
-    ft_buf out = {0};
-    ft_sink *s = sink_into(&out);
-    const ft_grid_shape shape = {2, 1, 0, false, true, 1};
-    assert_ok(ft_grid_write_header(s, &shape, &err), err);
-    assert_ok(ft_grid_write(s, &shape, 0, b.tokens, b.logp, &err), err);
-    close_sink(s);
-    assert_int_equal(out.len, sizeof bytes);
-    assert_memory_equal(out.data, bytes, sizeof bytes);
-    put_u32(bytes + 72, 0x7E000000); /* NaN */
-    g = open_grid(bytes, sizeof bytes);
-    assert_int_equal(ft_grid_read(g, &b, 1, false, 7, &err), FT_EFORMAT);
-    assert_string_equal(err.message,
-                        "g.ftg: query 0, position 1, rank 0: log-probability is NaN");
-    ft_grid_close(g);
-    ft_batch_free(&b);
-    ft_buf_free(&out);
-}
-
 static void write_refuses(void **state)
 {
     (void)state;
@@ -468,46 +429,6 @@ static void eager_known_end(void **state)
     ft_batch_free(&b);
 }
 
-/* One query of many megabytes, in a file: read in pieces, straight to its place. */
-static void large_query(void **state)
-{
-    (void)state;
-    enum { T = 5, K = 300007 };
-    static char path[] = "/tmp/flashtrie-test-grid-XXXXXX";
-    ft_error err = {0};
-    ft_sink *out;
-    const ft_grid_shape shape = {T, K, 0, true, true, 2};
-    uint32_t *tokens = malloc(T * K * sizeof *tokens);
-    float *logp = malloc(T * K * sizeof *logp);
-    for (uint32_t i = 0; i < T * K; i++) {
-        tokens[i] = i * 2654435761u % FT_NO_TOKEN;
-        logp[i] = -(float)(i % 2048);
-    }
-    close(mkstemp(path));
-    assert_ok(ft_sink_open(&out, path, &err), err);
-    assert_ok(ft_grid_write_header(out, &shape, &err), err);
-    for (uint64_t q = 0; q < 2; q++)
-        assert_ok(ft_grid_write(out, &shape, q + 5, tokens, logp, &err), err);
-    close_sink(out);
-    ft_stream *s;
-    ft_grid *g;
-    ft_batch b = {0};
-    assert_ok(ft_stream_open(&s, path, &err), err);
-    assert_ok(ft_grid_open(&g, s, &err), err);
-    assert_ok(ft_grid_read(g, &b, 3, false, 0, &err), err);
-    assert_int_equal(b.n_queries, 2);
-    for (uint64_t q = 0; q < 2; q++) {
-        assert_int_equal(b.ids[q], q + 5);
-        assert_memory_equal(b.tokens + q * T * K, tokens, T * K * sizeof *tokens);
-        assert_memory_equal(b.logp + q * T * K, logp, T * K * sizeof *logp);
-    }
-    ft_grid_close(g);
-    ft_batch_free(&b);
-    free(tokens);
-    free(logp);
-    unlink(path);
-}
-
 static int set_up(void **state)
 {
     (void)state;
@@ -528,11 +449,9 @@ int main(void)
         cmocka_unit_test(r17_nan_and_infinity),
         cmocka_unit_test(r13_ragged),
         cmocka_unit_test(r15_beyond_the_vocabulary),
-        cmocka_unit_test(half_grid),
         cmocka_unit_test(write_refuses),
         cmocka_unit_test(eager),
         cmocka_unit_test(eager_known_end),
-        cmocka_unit_test(large_query),
     };
     return cmocka_run_group_tests(tests, set_up, NULL);
 }

@@ -25,6 +25,8 @@ static void assert_key(ft_tokens *r, uint32_t n_want, const uint32_t *want)
     assert_int_equal(n, n_want);
     if (n)
         assert_memory_equal(tokens, want, n * sizeof *want);
+    if (n)
+        assert_int_equal((uintptr_t)tokens % sizeof *tokens, 0);
 }
 
 #define KEY(...)                                                                       \

@@ -16,7 +16,7 @@ enum { N_ODD = sizeof odd_tokens / sizeof *odd_tokens };
 
 static bool starts_with(const test_key *k, const uint32_t *prefix, uint32_t n)
 {
-    return k->n >= n && memcmp(k->tokens, prefix, n * sizeof *prefix) == 0;
+    return n == 0 || (k->n >= n && memcmp(k->tokens, prefix, n * sizeof *prefix) == 0);
 }
 
 /* The children of a prefix, from the sorted keys first to last - 1 that start with it.

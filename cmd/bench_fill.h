@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef FT_CMD_BENCH_FILL_H
+#define FT_CMD_BENCH_FILL_H
+
+#include "ft.h"
+
+/* Say, on standard error, how full the beam was when it entered each step, in percent
+ * of `beam`, mean over the queries; and the mean over steps 1 to 6. */
+void ft_bench_say_fill(const ft_stats *stats, uint32_t n_queries, uint32_t n_steps,
+                       uint32_t beam);
+
+#endif
