@@ -12,12 +12,14 @@
 #   O=build        output folder            CUDA=auto|1|0   the CUDA engine
 #   PREFIX=/usr/local  DESTDIR=             ARCH=           -m flags of host code
 #   SANITIZE=      e.g. address,undefined   WERROR=1        warnings are errors
+#   BUILT=1        install what is in $(O), building nothing
 
 O ?= build
 CUDA ?= auto
 PREFIX ?= /usr/local
 DESTDIR ?=
 WERROR ?= 0
+BUILT ?= 0
 SANITIZE ?=
 AR ?= ar
 NVCC ?= nvcc
@@ -161,13 +163,13 @@ tests: all $(UNIT) $(ORACLE) $(REPLAY) $(COMPLETIONS) $(if $(filter 1,$(HAVE_CUD
 
 ASAN = $(MAKE) O=$(O)-asan SANITIZE=address,undefined OPT='-O1 -g' CUDA=0
 tests-all: tests
-	@$(ASAN) tests
+	+@$(ASAN) tests
 
 check: tests-all
 	scripts/run-tests $(O) $(O)-asan
 
 check-asan:
-	@$(ASAN) tests
+	+@$(ASAN) tests
 	scripts/run-tests --programs $(O)-asan
 
 ifeq ($(GPU_CU),)
@@ -205,7 +207,7 @@ INSTALLED = $(foreach f,$(BINS),$(BINDIR)/$(notdir $(f))) \
   $(foreach f,$(COMPLETIONS),$(SHARE)/bash-completion/completions/$(notdir $(f))) \
   $(SHARE)/doc/flashtrie/README.md $(SHARE)/doc/flashtrie/LICENSE
 
-install: all $(COMPLETIONS)
+install: $(if $(filter 1,$(BUILT)),,all $(COMPLETIONS))
 	install -d $(sort $(dir $(INSTALLED)))
 	install -m 755 $(BINS) $(BINDIR)
 	$(foreach f,$(MAN),install -m 644 $(f) $(call MAN_TO,$(f)) &&) :

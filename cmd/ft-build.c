@@ -226,6 +226,8 @@ static ft_status run(const build *b, ft_error *err)
         st = add_keys(b, builder, keys, err);
     if (st == FT_OK) {
         counts = ft_keys_counts_of(keys);
+        ft_keys_close(keys); /* memory that the sort took goes to what follows */
+        keys = NULL;
         st = write_index(b, builder, out, &summary, err);
     }
     ft_builder_close(builder);

@@ -146,11 +146,12 @@ static void admit(const ft_cpu_extension *x, opt_state *s, uint64_t node,
 }
 
 /* The two-pointer merge of one beam: O(K + children). */
-static void merge(const ft_cpu_extension *x, ft_range all, opt_state *s)
+static void merge(const ft_cpu_extension *x, opt_state *s)
 {
     const ft_trie *trie = x->q->trie;
     const ft_proposal *p = s->sorted[x->step % 2];
     const ft_proposal *const end = p + s->n_sorted[x->step % 2];
+    const ft_range all = trie->ops->children(trie, x->q->nodes[x->beam]);
     uint32_t *labels = x->w->labels;
     for (uint64_t done = 0; done < all.count && p < end; done += FT_CPU_RUN) {
         const uint64_t left = all.count - done;
@@ -178,7 +179,7 @@ static void opt_expand(ft_cpu_query *q, ft_cpu_worker *w, uint32_t step)
     for (uint32_t n; (n = ft_cpu_take(q, w, step, items)) > 0;)
         for (uint32_t i = 0; i < n; i++)
             if (items[i].slice == 0)
-                merge(&items[i].x, items[i].children, q->state);
+                merge(&items[i].x, q->state);
 }
 
 static ft_status opt_prune(ft_cpu_query *q, ft_error *err)

@@ -8,7 +8,10 @@
 
 #include "engine/cpu.h"
 
-enum { MAX_THREADS = 1024 };
+enum {
+    MAX_THREADS = 1024,
+    TEAM_WORK = 4096 /* pairs of beam and proposal that are worth a team's barriers */
+};
 
 /* Where query q's record lies until the batch is complete. */
 typedef struct record_place {
@@ -19,6 +22,7 @@ typedef struct record_place {
 typedef struct cpu_engine {
     ft_engine base;
     const ft_trie *trie;
+    ft_code_memo memo;
     ft_pool *pool;
     uint32_t n_threads;
     ft_cpu_worker **workers; /* n_threads */
@@ -41,6 +45,7 @@ void ft_cpu_close(ft_engine *engine)
 {
     cpu_engine *e = (cpu_engine *)engine;
     ft_pool_close(e->pool);
+    ft_code_memo_close(&e->memo);
     for (uint32_t i = 0; i < e->n_threads; i++) {
         if (e->workers && e->workers[i])
             ft_cpu_worker_free(e->workers[i]);
@@ -88,7 +93,9 @@ ft_status ft_cpu_open(ft_engine **out, const ft_engine_ops *ops,
         if (st != FT_OK)
             goto fail;
     }
-    st = ft_pool_open(&e->pool, n, err);
+    st = ft_code_memo_open(&e->memo, e->trie, err);
+    if (st == FT_OK)
+        st = ft_pool_open(&e->pool, n, err);
     if (st != FT_OK)
         goto fail;
     *out = &e->base;
@@ -103,6 +110,7 @@ static void set_question(cpu_engine *e, ft_cpu_query *q, uint32_t number)
     const ft_batch *b = e->batch;
     const uint64_t at = (uint64_t)number * b->n_steps * b->n_proposals;
     q->trie = e->trie;
+    q->memo = &e->memo;
     q->params = e->params;
     q->norm = e->norm;
     q->tokens = b->tokens + at;
@@ -239,8 +247,9 @@ ft_status ft_cpu_search(ft_engine *engine, const ft_batch *batch,
     ft_norm_table(params->alpha, batch->n_steps, e->norm);
     for (uint32_t i = 0; i < e->n_threads; i++)
         e->records[i].len = 0;
-    st = batch->n_queries < e->n_threads ? search_as_team(e, err)
-                                         : search_side_by_side(e, err);
+    const bool team = batch->n_queries < e->n_threads &&
+                      (uint64_t)params->beam * batch->n_proposals >= TEAM_WORK;
+    st = team ? search_as_team(e, err) : search_side_by_side(e, err);
     return st == FT_OK ? gather(e, out, err) : st;
 }
 

@@ -8,7 +8,7 @@
 enum {
     /* A binary search among children costs about as much as probing this many labels of
      * a decoded run (measured). */
-    PROBES_PER_SEARCH = 16,
+    PROBES_PER_SEARCH = 64,
 
     /* Below this many children nothing is cheaper than to probe them all. */
     FEW_CHILDREN = 64
@@ -57,6 +57,8 @@ static void admit(const ft_cpu_extension *x, uint64_t node, uint32_t token, floa
     w->n_candidates++;
     if (!worthwhile(x, rho))
         return;
+    if (q->trie->ops->fetch_node)
+        q->trie->ops->fetch_node(q->trie, node);
     w->pending[w->n_pending++] = (ft_cpu_match){node, sum, x->beam, token};
     if (w->n_pending == FT_CPU_PENDING)
         look(q, w, x->step);
@@ -131,19 +133,36 @@ static void extend(const ft_cpu_item *item, const ft_proposals *p)
     join_children(x, (ft_range){all.first + from, to - from}, p);
 }
 
+/* In passes, so that the cache misses of the items overlap. */
+static void find_children(const ft_cpu_query *q, ft_cpu_item *items, uint32_t n)
+{
+    const ft_trie *trie = q->trie;
+    const ft_trie_ops *ops = trie->ops;
+    for (uint32_t i = 0; i < n && ops->fetch_children; i++)
+        ops->fetch_children(trie, q->nodes[items[i].x.beam]);
+    for (uint32_t i = 0; i < n; i++)
+        items[i].children = ops->children(trie, q->nodes[items[i].x.beam]);
+    for (uint32_t i = 0; i < n && ops->fetch_run; i++)
+        ops->fetch_run(trie, items[i].children);
+    for (uint32_t i = 0; i < n && ops->fetch_codes; i++)
+        ops->fetch_codes(trie, items[i].children);
+}
+
 static void expand(ft_cpu_query *q, ft_cpu_worker *w, uint32_t step)
 {
     ft_cpu_item items[FT_CPU_CHUNK];
-    for (uint32_t n; (n = ft_cpu_take(q, w, step, items)) > 0;)
+    for (uint32_t n; (n = ft_cpu_take(q, w, step, items)) > 0;) {
+        find_children(q, items, n);
         for (uint32_t i = 0; i < n; i++)
             extend(&items[i], &q->proposals[step % 2]);
+    }
     look(q, w, step);
 }
 
 static ft_status prepare(ft_cpu_query *q, uint32_t step, ft_error *err)
 {
     const uint64_t at = (uint64_t)step * q->n_proposals;
-    return ft_proposals_build(&q->proposals[step % 2], q->trie, step + 1,
+    return ft_proposals_build(&q->proposals[step % 2], q->memo, step + 1,
                               q->tokens + at, q->logp + at, q->n_proposals,
                               q->params->token_threshold, err);
 }
@@ -156,8 +175,7 @@ static ft_status prune(ft_cpu_query *q, ft_error *err)
         if (st != FT_OK)
             return st;
     }
-    ft_topset_trim(best);
-    return FT_OK;
+    return ft_topset_trim(best, err);
 }
 
 const ft_cpu_policy ft_cpu_policy_default = {

@@ -16,7 +16,9 @@ uint32_t ft_cpu_take(ft_cpu_query *q, ft_cpu_worker *w, uint32_t step,
                      ft_cpu_item items[FT_CPU_CHUNK])
 {
     const uint64_t n_items = q->n_beams * q->n_slices;
-    const uint64_t most = q->n_slices > 1 ? 1 : FT_CPU_CHUNK;
+    const uint64_t most = q->n_slices > 1    ? 1
+                          : q->n_workers > 1 ? FT_CPU_CHUNK / 4
+                                             : FT_CPU_CHUNK;
     const uint64_t from =
         atomic_fetch_add_explicit(&q->next_item, most, memory_order_relaxed);
     if (from >= n_items || w->status != FT_OK)
@@ -29,9 +31,6 @@ uint32_t ft_cpu_take(ft_cpu_query *q, ft_cpu_worker *w, uint32_t step,
             .slice = (from + i) % q->n_slices,
         };
     }
-    /* Apart, so that the processor overlaps the cache misses of several nodes. */
-    for (uint32_t i = 0; i < n; i++)
-        items[i].children = q->trie->ops->children(q->trie, q->nodes[items[i].x.beam]);
     return n;
 }
 
@@ -105,6 +104,7 @@ static void count(ft_cpu_query *q, uint32_t step, uint64_t n_beams, double secon
 static void turn(ft_cpu_query *q, uint32_t step)
 {
     ft_cpu_worker *w = q->workers[0];
+    q->done = q->prepare_status != FT_OK;
     for (uint32_t i = 0; i < q->n_workers; i++)
         q->done |= q->workers[i]->status != FT_OK;
     if (!q->done) {
@@ -120,12 +120,12 @@ void ft_cpu_query_run(ft_cpu_query *q, uint32_t member)
     for (uint32_t step = 0; step < q->n_steps && !q->done; step++) {
         const uint64_t n_beams = q->n_beams;
         const double start = member == 0 && q->stats ? now() : 0;
-        if (q->prepare_status == FT_OK)
-            q->policy->expand(q, w, step);
-        if (q->barrier)
-            ft_barrier_wait(q->barrier);
+        /* One member is a little late at the beams; the others take more of them. */
         if (member == q->n_workers - 1 && step + 1 < q->n_steps)
             q->prepare_status = q->policy->prepare(q, step + 1, &q->prepare_error);
+        q->policy->expand(q, w, step);
+        if (q->barrier)
+            ft_barrier_wait(q->barrier);
         if (member == 0) {
             turn(q, step);
             if (q->stats)
@@ -193,9 +193,10 @@ ft_status ft_cpu_query_finish(ft_cpu_query *q, ft_buf *out, ft_error *err)
         }
     for (uint32_t i = 1; i < q->n_workers && st == FT_OK; i++)
         st = ft_topset_merge(best, &q->workers[i]->results, err);
+    if (st == FT_OK)
+        st = ft_topset_trim(best, err);
     if (st != FT_OK)
         return st;
-    ft_topset_trim(best);
     ft_topset_sort(best);
 
     const uint64_t n = best->n;

@@ -17,7 +17,7 @@
 enum {
     FT_CPU_RUN = 1024,    /* labels decoded at a time */
     FT_CPU_PENDING = 256, /* candidates whose nodes are looked at together */
-    FT_CPU_CHUNK = 8      /* items taken at a time */
+    FT_CPU_CHUNK = 32     /* items taken at a time, at most */
 };
 
 /* A match that may enter, before its node has been looked at. */
@@ -74,6 +74,7 @@ struct ft_cpu_query {
 
     /* the question, set by the caller */
     const ft_trie *trie;
+    const ft_code_memo *memo;
     const ft_search_params *params;
     const double *norm; /* n_steps + 1 */
     const uint32_t *tokens;
@@ -117,12 +118,12 @@ typedef struct ft_cpu_extension {
 /* A part of the work on one beam. */
 typedef struct ft_cpu_item {
     ft_cpu_extension x;
-    uint64_t slice; /* of the query's n_slices */
-    ft_range children;
+    uint64_t slice;    /* of the query's n_slices */
+    ft_range children; /* the policy's to fill */
 } ft_cpu_item;
 
-/* Take the next items of the step, with their beams' children. Returns how many, 0 when
- * there are no more or the worker has failed. */
+/* Take the next items of the step. Returns how many, 0 when there are no more or the
+ * worker has failed. */
 uint32_t ft_cpu_take(ft_cpu_query *q, ft_cpu_worker *w, uint32_t step,
                      ft_cpu_item items[FT_CPU_CHUNK]);
 

@@ -4,13 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#ifdef __AVX2__
-#include <immintrin.h>
-#endif
-
 #include "base/mem.h"
 
-enum { LEAST_ROOM = 32 };
+enum {
+    LEAST_ROOM = 32,
+    AHEAD = 16 /* look-ups whose cache misses overlap */
+};
 
 static ft_status reserve(ft_proposals *p, uint32_t n, ft_error *err)
 {
@@ -40,17 +39,23 @@ static int by_logp(const void *x, const void *y)
 }
 
 /* Gather the admitted slots best first. Models hand them out in that order. */
-static uint32_t gather(ft_proposal *list, const ft_trie *trie, uint32_t level,
+static uint32_t gather(ft_proposal *list, const ft_code_memo *memo, uint32_t level,
                        const uint32_t *tokens, const float *logp, uint32_t n,
                        float token_threshold)
 {
+    const ft_trie *trie = memo->trie;
+    atomic_uint *known =
+        trie->ops->code ? memo->known[trie->ops->code_set(trie, level)] : NULL;
     uint32_t m = 0;
     bool ordered = true;
     for (uint32_t i = 0; i < n; i++) {
+        if (known && i + AHEAD < n && tokens[i + AHEAD] <= trie->max_token)
+            __builtin_prefetch(&known[tokens[i + AHEAD]]);
         if (tokens[i] == FT_NO_TOKEN || !(logp[i] > token_threshold))
             continue;
-        const uint32_t code =
-            trie->ops->code ? trie->ops->code(trie, tokens[i], level) : tokens[i];
+        const uint32_t code = trie->ops->code
+                                  ? ft_code_remembered(memo, known, tokens[i], level)
+                                  : tokens[i];
         if (code == FT_NO_TOKEN)
             continue;
         ordered &= m == 0 || list[m - 1].logp >= logp[i];
@@ -74,14 +79,14 @@ static void clear_hash(ft_proposals *p, uint32_t n)
     memset(p->slots, 0xff, sizeof *p->slots * ((size_t)p->slot_mask + 1));
 }
 
-ft_status ft_proposals_build(ft_proposals *p, const ft_trie *trie, uint32_t level,
+ft_status ft_proposals_build(ft_proposals *p, const ft_code_memo *memo, uint32_t level,
                              const uint32_t *tokens, const float *logp, uint32_t n,
                              float token_threshold, ft_error *err)
 {
     const ft_status st = reserve(p, n, err);
     if (st != FT_OK)
         return st;
-    const uint32_t m = gather(p->list, trie, level, tokens, logp, n, token_threshold);
+    const uint32_t m = gather(p->list, memo, level, tokens, logp, n, token_threshold);
     clear_hash(p, m);
     p->n = 0;
     for (uint32_t i = 0; i < m; i++) {
@@ -99,33 +104,12 @@ ft_status ft_proposals_build(ft_proposals *p, const ft_trie *trie, uint32_t leve
     return FT_OK;
 }
 
-#ifdef __AVX2__
-/* Bit i: codes[i] may be proposed, for eight codes. */
-static unsigned filter8(const ft_proposals *p, const uint32_t *codes)
-{
-    const __m256i code = _mm256_loadu_si256((const __m256i *)codes);
-    const __m256i hash = _mm256_mullo_epi32(code, _mm256_set1_epi32((int)0x9E3779B1));
-    const __m256i bit = _mm256_srl_epi32(hash, _mm_cvtsi32_si128((int)p->filter_shift));
-    const __m256i words = _mm256_i32gather_epi32((const int *)(const void *)p->filter,
-                                                 _mm256_srli_epi32(bit, 5), 4);
-    const __m256i place = _mm256_sub_epi32(
-        _mm256_set1_epi32(31), _mm256_and_si256(bit, _mm256_set1_epi32(31)));
-    const __m256i top = _mm256_sllv_epi32(words, place); /* the bit, in the sign */
-    return (unsigned)_mm256_movemask_ps(_mm256_castsi256_ps(top));
-}
-#endif
-
 uint32_t ft_proposals_filter(const ft_proposals *p, const uint32_t *codes, uint32_t n,
                              uint32_t *hits)
 {
-    uint32_t n_hits = 0, i = 0;
-#ifdef __AVX2__
-    for (; i + 8 <= n; i += 8)
-        for (unsigned may = filter8(p, codes + i); may; may &= may - 1)
-            hits[n_hits++] = i + (unsigned)__builtin_ctz(may);
-#endif
-    for (; i < n; i++) {
-        hits[n_hits] = i;
+    uint32_t n_hits = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        hits[n_hits] = i; /* without a branch: few hit */
         n_hits += ft_proposals_may_have(p, codes[i]);
     }
     return n_hits;

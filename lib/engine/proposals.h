@@ -12,7 +12,7 @@
 
 #include "base/score.h"
 #include "base/status.h"
-#include "trie/trie.h"
+#include "engine/code_memo.h"
 
 typedef struct ft_proposal {
     uint32_t token;
@@ -72,7 +72,7 @@ uint32_t ft_proposals_filter(const ft_proposals *p, const uint32_t *codes, uint3
 
 /* Build the set of n slots for edges into nodes of `level`: left out are empty slots,
  * those not above the threshold, and tokens that the trie has nowhere on that level. */
-ft_status ft_proposals_build(ft_proposals *p, const ft_trie *trie, uint32_t level,
+ft_status ft_proposals_build(ft_proposals *p, const ft_code_memo *memo, uint32_t level,
                              const uint32_t *tokens, const float *logp, uint32_t n,
                              float token_threshold, ft_error *err);
 void ft_proposals_free(ft_proposals *p);

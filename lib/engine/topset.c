@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/mem.h"
 
@@ -17,92 +18,141 @@ void ft_topset_reset(ft_topset *s, uint64_t want)
     s->bound_node = UINT64_MAX;
 }
 
-static void swap(ft_candidate *a, ft_candidate *b)
+static ft_status grow(ft_topset *s, uint64_t need, ft_error *err)
 {
-    const ft_candidate c = *a;
-    *a = *b;
-    *b = c;
+    void *items = s->items;
+    const ft_status st = ft_reserve(&items, &s->cap, need, sizeof *s->items, err);
+    s->items = items;
+    return st;
 }
 
-/* Order items[lo .. hi) around a pivot; return its final place. The pivot is the median
- * of three places drawn from `seed`, so that no input order is quadratic. */
-static uint64_t partition(ft_candidate *items, uint64_t lo, uint64_t hi, uint64_t *seed)
+/* Room for a trim of all that the set may hold. */
+static ft_status grow_spare(ft_topset *s, ft_error *err)
 {
-    uint64_t at[3];
-    for (int i = 0; i < 3; i++) {
-        *seed = *seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-        at[i] = lo + (*seed >> 33) % (hi - lo);
-    }
-    const bool ab = ft_candidate_better(&items[at[0]], &items[at[1]]);
-    const bool bc = ft_candidate_better(&items[at[1]], &items[at[2]]);
-    const bool ac = ft_candidate_better(&items[at[0]], &items[at[2]]);
-    const uint64_t median = ab == bc ? at[1] : ab == ac ? at[2] : at[0];
-    swap(&items[median], &items[hi - 1]);
-    const ft_candidate pivot = items[hi - 1];
-    uint64_t place = lo;
-    for (uint64_t i = lo; i < hi - 1; i++) {
-        const ft_candidate c = items[i]; /* without a branch: half of them move */
-        const bool better = ft_candidate_better(&c, &pivot);
-        items[i] = items[place];
-        items[place] = c;
-        place += better;
-    }
-    swap(&items[place], &items[hi - 1]);
-    return place;
-}
-
-void ft_topset_trim(ft_topset *s)
-{
-    if (s->n <= s->want)
-        return;
-    uint64_t lo = 0, hi = s->n, seed = s->n;
-    const uint64_t last = s->want - 1; /* the worst that stays gets this place */
-    for (;;) {
-        const uint64_t p = partition(s->items, lo, hi, &seed);
-        if (p == last)
-            break;
-        if (p < last)
-            lo = p + 1;
-        else
-            hi = p;
-    }
-    s->n = s->want;
-    s->bound = s->items[last].score;
-    s->bound_node = s->items[last].node;
-}
-
-ft_status ft_topset_push(ft_topset *s, const ft_candidate *c, ft_error *err)
-{
-    if (c->score < s->bound || (c->score == s->bound && c->node > s->bound_node))
+    if (s->cap_spare >= s->cap)
         return FT_OK;
-    if (s->n == s->cap) {
-        void *items = s->items;
-        const ft_status st =
-            ft_reserve(&items, &s->cap, s->n + 1, sizeof *s->items, err);
-        s->items = items;
-        if (st != FT_OK)
-            return st;
+    ft_candidate *spare = ft_calloc(s->cap, sizeof *spare, err);
+    uint64_t *keys = ft_calloc(s->cap, sizeof *keys, err);
+    if (!spare || !keys) {
+        free(spare);
+        free(keys);
+        return FT_ENOMEM;
     }
-    s->items[s->n++] = *c;
-    if (s->n >= s->limit)
-        ft_topset_trim(s);
+    free(s->spare);
+    free(s->keys);
+    s->spare = spare;
+    s->keys = keys;
+    s->cap_spare = s->cap;
     return FT_OK;
+}
+
+ft_status ft_topset_make_room(ft_topset *s, ft_error *err)
+{
+    if (s->n >= s->limit)
+        return ft_topset_trim(s, err);
+    return grow(s, s->n + 1, err);
 }
 
 ft_status ft_topset_merge(ft_topset *s, const ft_topset *from, ft_error *err)
 {
-    for (uint64_t i = 0; i < from->n; i++) {
-        const ft_status st = ft_topset_push(s, &from->items[i], err);
-        if (st != FT_OK)
-            return st;
-    }
+    if (!from->n)
+        return FT_OK;
+    const ft_status st = grow(s, s->n + from->n, err);
+    if (st != FT_OK)
+        return st;
+    memcpy(s->items + s->n, from->items, from->n * sizeof *s->items);
+    s->n += from->n;
     return FT_OK;
+}
+
+/* Put the k smallest keys first. The pivot is the median of three drawn places, so that
+ * no order of the input is quadratic. */
+static void select_keys(uint64_t *keys, uint64_t n, uint64_t k)
+{
+    uint64_t lo = 0, hi = n, seed = n;
+    while (hi - lo > 1) {
+        uint64_t at[3];
+        for (int i = 0; i < 3; i++) {
+            seed = seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+            at[i] = lo + (seed >> 33) % (hi - lo);
+        }
+        const uint64_t a = keys[at[0]], b = keys[at[1]], c = keys[at[2]];
+        const uint64_t m = (a < b) == (b < c)   ? at[1]
+                           : (a < b) == (a < c) ? at[2]
+                                                : at[0];
+        const uint64_t pivot = keys[m];
+        keys[m] = keys[hi - 1];
+        keys[hi - 1] = pivot;
+        uint64_t place = lo;
+        for (uint64_t i = lo; i < hi - 1;
+             i++) { /* without a branch: half of them move */
+            const uint64_t x = keys[i];
+            keys[i] = keys[place];
+            keys[place] = x;
+            place += x < pivot;
+        }
+        keys[hi - 1] = keys[place];
+        keys[place] = pivot;
+        if (place == k - 1)
+            return;
+        if (place < k - 1)
+            lo = place + 1;
+        else
+            hi = place;
+    }
 }
 
 static int compare(const void *x, const void *y)
 {
     const ft_candidate *a = x, *b = y;
     return ft_candidate_better(b, a) - ft_candidate_better(a, b);
+}
+
+/* Keys ascend from the best: the rounded score, inverted, above the place. */
+static inline uint64_t key_of(const ft_candidate *c, uint64_t place)
+{
+    return (uint64_t)~ft_float_key((float)c->score) << 32 | place;
+}
+
+ft_status ft_topset_trim(ft_topset *s, ft_error *err)
+{
+    if (s->n <= s->want)
+        return FT_OK;
+    if (s->n > UINT32_MAX)
+        return ft_fail(err, FT_ENOMEM, "too many candidates");
+    const ft_status st = grow_spare(s, err);
+    if (st != FT_OK)
+        return st;
+    for (uint64_t i = 0; i < s->n; i++)
+        s->keys[i] = key_of(&s->items[i], i);
+    select_keys(s->keys, s->n, s->want);
+
+    /* All that beat the border's rounded score stay; then the best of those on it. */
+    const uint64_t border = s->keys[s->want - 1] >> 32;
+    uint64_t n = 0, n_tied = 0;
+    ft_candidate *tied = s->spare + s->want; /* behind those that surely stay */
+    for (uint64_t i = 0; i < s->want; i++)
+        if (s->keys[i] >> 32 < border)
+            s->spare[n++] = s->items[(uint32_t)s->keys[i]];
+    const uint64_t n_sure = n;
+    for (uint64_t i = 0; i < s->want; i++)
+        if (s->keys[i] >> 32 == border)
+            s->spare[n++] = s->items[(uint32_t)s->keys[i]];
+    for (uint64_t i = s->want; i < s->n; i++)
+        if (s->keys[i] >> 32 == border)
+            tied[n_tied++] = s->items[(uint32_t)s->keys[i]];
+    qsort(s->spare + n_sure, n - n_sure + n_tied, sizeof *s->spare, compare);
+
+    ft_candidate *items = s->items;
+    s->items = s->spare;
+    s->spare = items;
+    const uint64_t cap = s->cap;
+    s->cap = s->cap_spare;
+    s->cap_spare = cap;
+    s->n = s->want;
+    s->bound = s->items[s->want - 1].score;
+    s->bound_node = s->items[s->want - 1].node;
+    return FT_OK;
 }
 
 void ft_topset_sort(ft_topset *s)
@@ -114,5 +164,7 @@ void ft_topset_sort(ft_topset *s)
 void ft_topset_free(ft_topset *s)
 {
     free(s->items);
+    free(s->spare);
+    free(s->keys);
     *s = (ft_topset){0};
 }

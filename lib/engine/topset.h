@@ -3,7 +3,9 @@
  * A bounded set of candidates: keeps the best `want` of all that were pushed, in the
  * order of base/score.h. Candidates are appended; when the buffer is full, quickselect
  * keeps the best and raises the bound below which nothing can enter. The amortised cost
- * of a candidate is constant (paper Section 2.2 replaces the heap likewise).
+ * of a candidate is constant (paper Section 2.2 replaces the heap likewise). Selection
+ * runs over 64-bit keys of a score rounded to binary32 and a place; only candidates
+ * that share the border's rounded score are compared in full.
  */
 #ifndef FT_ENGINE_TOPSET_H
 #define FT_ENGINE_TOPSET_H
@@ -29,6 +31,9 @@ typedef struct ft_topset {
     uint64_t want, limit; /* trim to `want` when n reaches `limit` */
     double bound;         /* once full: the worst kept; else -inf */
     uint64_t bound_node;
+    ft_candidate *spare; /* cap of them, for trims */
+    uint64_t *keys;      /* likewise */
+    uint64_t cap_spare;
 } ft_topset;
 
 static inline bool ft_candidate_better(const ft_candidate *a, const ft_candidate *b)
@@ -45,14 +50,29 @@ static inline bool ft_topset_admits(const ft_topset *s, double score)
     return score >= s->bound;
 }
 
-/* Add c, unless it cannot enter. */
-ft_status ft_topset_push(ft_topset *s, const ft_candidate *c, ft_error *err);
+/* Make room for one more, trimming or growing. */
+ft_status ft_topset_make_room(ft_topset *s, ft_error *err);
 
-/* Move the candidates of `from` into s. */
+/* Add c, unless it cannot enter. */
+static inline ft_status ft_topset_push(ft_topset *s, const ft_candidate *c,
+                                       ft_error *err)
+{
+    if (c->score < s->bound || (c->score == s->bound && c->node > s->bound_node))
+        return FT_OK;
+    if (s->n == s->cap || s->n >= s->limit) {
+        const ft_status st = ft_topset_make_room(s, err);
+        if (st != FT_OK)
+            return st;
+    }
+    s->items[s->n++] = *c;
+    return FT_OK;
+}
+
+/* Add the candidates of `from`. */
 ft_status ft_topset_merge(ft_topset *s, const ft_topset *from, ft_error *err);
 
 /* Drop all but the best `want`. */
-void ft_topset_trim(ft_topset *s);
+ft_status ft_topset_trim(ft_topset *s, ft_error *err);
 
 /* Order the items, best first. */
 void ft_topset_sort(ft_topset *s);

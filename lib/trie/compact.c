@@ -159,24 +159,6 @@ static inline uint64_t code_place(const ft_compact *l, const ft_region *r,
     return ft_compact_codes(l, block) + bits;
 }
 
-/* Who asks for children asks for their codes a little later, mostly. Always inline: GCC
- * takes a call that does nothing but prefetch for one without effect. */
-__attribute__((always_inline)) static inline void fetch_codes(const ft_compact *l,
-                                                              const ft_region *r,
-                                                              uint64_t slot,
-                                                              uint64_t count)
-{
-    const uint64_t block = slot / FT_COMPACT_BLOCK;
-    const uint64_t bit = code_place(l, r, block, slot % FT_COMPACT_BLOCK);
-    const uint64_t *codes = l->codes + bit / 64;
-    __builtin_prefetch(codes);
-    if (count <= 2)
-        return;
-    const uint64_t bits = (count < FETCH_CODES ? count : FETCH_CODES) * r->width[2];
-    for (const uint64_t *end = codes + bits / 64; codes <= end; codes += LINE_WORDS)
-        __builtin_prefetch(codes);
-}
-
 static ft_range compact_children(const ft_trie *t, uint64_t node)
 {
     const ft_compact *l = t->layout;
@@ -189,9 +171,7 @@ static ft_range compact_children(const ft_trie *t, uint64_t node)
     /* The end may be in the next region, behind slots that no node is in. */
     const ft_region *r = ft_compact_region_at(l, g.first);
     const uint64_t first = g.first - r->slot + r->node;
-    const uint64_t count = ft_compact_node(l, g.end) - first;
-    fetch_codes(l, r, g.first, count);
-    return (ft_range){first, count};
+    return (ft_range){first, ft_compact_node(l, g.end) - first};
 }
 
 static unsigned compact_flags(const ft_trie *t, uint64_t node)
@@ -347,32 +327,37 @@ static uint32_t compact_code(const ft_trie *t, uint32_t token, uint32_t level)
     return ft_token_classes_place(&r->classes, id).code;
 }
 
-static void compact_labels(const ft_trie *t, uint64_t first, uint64_t count,
-                           uint32_t *out)
+/* Is the token on the edge whose code is at `bit`, of class `cls`, smaller than the one
+ * that `want` is of? Codes of one class are in the order of their tokens. */
+static inline bool is_below(const ft_compact *l, const ft_region *r, uint64_t bit,
+                            unsigned cls, const ft_code_place *want)
 {
-    const ft_compact *l = t->layout;
-    const bool top = first <= l->n_root_children;
-    const ft_region *r = top ? l->region : ft_compact_region_of(l, first);
-    compact_codes(t, first, count, out);
-    for (uint64_t i = 0; i < count; i++) {
-        const uint32_t id = top ? out[i] : ft_token_classes_id(&r->classes, out[i]);
-        out[i] = ft_token_set_select(&r->set, id);
+    const uint64_t rank = ft_code_bits(l->codes, bit) & ft_low_mask(r->width[cls]);
+    return r->classes.base[cls] + rank < want->before[cls];
+}
+
+/* Narrow the slots of siblings down to those from the start of a block to that of the
+ * next, which is cheaper to look at than other places. */
+static void find_block(const ft_compact *l, const ft_region *r,
+                       const ft_code_place *want, uint64_t *slot, uint64_t *n)
+{
+    const uint64_t first = *slot / FT_COMPACT_BLOCK, end = *slot + *n;
+    uint64_t block = first;
+    for (uint64_t left = (end - 1) / FT_COMPACT_BLOCK - first + 1; left > 1;) {
+        const uint64_t half = left / 2;
+        const ft_code_classes *c = &l->code_classes[block + half];
+        const unsigned cls = (c->low[0] & 1) | (c->high[0] & 1) << 1;
+        const bool below = is_below(l, r, ft_compact_codes(l, block + half), cls, want);
+        block += half & -(uint64_t)below;
+        left -= half;
     }
+    /* The first slot of the next block may be the token's own. */
+    const uint64_t next = (block + 1) * FT_COMPACT_BLOCK + 1;
+    if (block > first)
+        *slot = block * FT_COMPACT_BLOCK;
+    *n = (next < end ? next : end) - *slot;
 }
 
-static inline uint32_t one_code(const ft_compact *l, const ft_region *r, uint64_t slot,
-                                unsigned *cls)
-{
-    const uint64_t block = slot / FT_COMPACT_BLOCK;
-    const unsigned at = slot % FT_COMPACT_BLOCK;
-    const ft_code_classes *c = &l->code_classes[block];
-    *cls = ft_bit_get(c->low, at) | ft_bit_get(c->high, at) << 1;
-    const uint64_t v = ft_code_bits(l->codes, code_place(l, r, block, at));
-    return r->classes.base[*cls] + (uint32_t)(v & ft_low_mask(r->width[*cls]));
-}
-
-/* Codes of one class are in the order of their tokens: that is enough to tell on which
- * side of a token a sibling is. */
 static uint64_t region_find(const ft_compact *l, const ft_region *r, ft_range range,
                             uint32_t token)
 {
@@ -380,16 +365,21 @@ static uint64_t region_find(const ft_compact *l, const ft_region *r, ft_range ra
     if (id == FT_NO_TOKEN)
         return UINT64_MAX;
     const ft_code_place want = ft_token_classes_place(&r->classes, id);
-    uint64_t base = range.first - r->node + r->slot, n = range.count;
-    unsigned cls;
+    uint64_t slot = range.first - r->node + r->slot, n = range.count;
+    if (n > FT_COMPACT_BLOCK)
+        find_block(l, r, &want, &slot, &n);
     while (n > LINEAR_LABELS) {
-        const uint64_t half = n / 2;
-        const uint32_t code = one_code(l, r, base + half - 1, &cls);
-        base += code < want.before[cls] ? half : 0;
+        const uint64_t half = n / 2, middle = slot + half - 1;
+        const uint64_t block = middle / FT_COMPACT_BLOCK;
+        const unsigned at = middle % FT_COMPACT_BLOCK;
+        const ft_code_classes *c = &l->code_classes[block];
+        const unsigned cls = ft_bit_get(c->low, at) | ft_bit_get(c->high, at) << 1;
+        const bool below = is_below(l, r, code_place(l, r, block, at), cls, &want);
+        slot += half & -(uint64_t)below;
         n -= half;
     }
     uint32_t codes[LINEAR_LABELS];
-    const uint64_t first = base - r->slot + r->node;
+    const uint64_t first = slot - r->slot + r->node;
     region_codes(l, r, first, n, codes);
     for (uint64_t i = 0; i < n; i++)
         if (codes[i] == want.code)
@@ -411,9 +401,65 @@ static uint64_t compact_find(const ft_trie *t, ft_range range, uint32_t token)
     return 1 + (uint64_t)rank;
 }
 
+static void compact_fetch_node(const ft_trie *t, uint64_t node)
+{
+    const ft_compact *l = t->layout;
+    if (node <= l->n_root_children)
+        __builtin_prefetch(&l->root_blocks[node / FT_COMPACT_ROOT_BLOCK]);
+    else
+        __builtin_prefetch(&l->blocks[slot_of(l, node) / FT_COMPACT_BLOCK]);
+}
+
+static void compact_fetch_children(const ft_trie *t, uint64_t node)
+{
+    const ft_compact *l = t->layout;
+    if (node == 0)
+        return;
+    const uint64_t slot =
+        node <= l->n_root_children
+            ? l->root_blocks[node / FT_COMPACT_ROOT_BLOCK].first_child
+            : ft_compact_children(l, slot_of(l, node) / FT_COMPACT_BLOCK);
+    __builtin_prefetch(&l->siblings[slot / 64]);
+}
+
+static void compact_fetch_run(const ft_trie *t, ft_range children)
+{
+    const ft_compact *l = t->layout;
+    if (children.first <= l->n_root_children)
+        return; /* their codes are not stored; or there are none */
+    const uint64_t block = slot_of(l, children.first) / FT_COMPACT_BLOCK;
+    __builtin_prefetch(&l->code_classes[block]);
+    __builtin_prefetch(&l->blocks[block]);
+}
+
+static void compact_fetch_codes(const ft_trie *t, ft_range children)
+{
+    const ft_compact *l = t->layout;
+    if (children.first <= l->n_root_children)
+        return;
+    const ft_region *r = ft_compact_region_of(l, children.first);
+    const uint64_t slot = children.first - r->node + r->slot;
+    const uint64_t n = children.count < FETCH_CODES ? children.count : FETCH_CODES;
+    const uint64_t bit =
+        code_place(l, r, slot / FT_COMPACT_BLOCK, slot % FT_COMPACT_BLOCK);
+    const uint64_t *codes = l->codes + bit / 64;
+    const uint64_t *end = codes + n * r->width[2] / 64;
+    for (; codes <= end; codes += LINE_WORDS)
+        __builtin_prefetch(codes);
+}
+
+static uint32_t compact_code_set(const ft_trie *t, uint32_t level)
+{
+    const ft_compact *l = t->layout;
+    uint32_t r = 0;
+    while (r + 1 < l->n_regions && level >= l->region[r + 1].level)
+        r++;
+    return r;
+}
+
 const ft_trie_ops ft_compact_ops = {
     .children = compact_children,
-    .labels = compact_labels,
+    .labels = ft_compact_labels,
     .find = compact_find,
     .flags = compact_flags,
     .terminal_rank = compact_terminal_rank,
@@ -421,4 +467,9 @@ const ft_trie_ops ft_compact_ops = {
     .visit = compact_visit,
     .codes = compact_codes,
     .code = compact_code,
+    .code_set = compact_code_set,
+    .fetch_node = compact_fetch_node,
+    .fetch_children = compact_fetch_children,
+    .fetch_run = compact_fetch_run,
+    .fetch_codes = compact_fetch_codes,
 };

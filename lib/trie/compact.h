@@ -43,6 +43,8 @@ typedef struct ft_region {
     ft_token_classes classes; /* not of region 0 */
 } ft_region;
 
+typedef struct ft_label_tables ft_label_tables;
+
 typedef struct ft_compact {
     uint32_t n_regions;                       /* region 0 included */
     ft_region region[FT_COMPACT_REGIONS + 1]; /* and the end: n_nodes, n_slots */
@@ -61,6 +63,8 @@ typedef struct ft_compact {
      * region 0 first; NULL where key numbers are not stored. */
     const uint64_t *terminals_super;
     const uint32_t *terminals;
+
+    ft_label_tables *tables; /* NULL: there are too many tokens */
 } ft_compact;
 
 static inline uint64_t ft_compact_n_blocks(uint64_t n_nodes)
@@ -135,5 +139,12 @@ ft_status ft_compact_open(ft_trie *trie, const ft_sections *sections, ft_error *
 ft_status ft_compact_verify(const ft_trie *trie, uint32_t n_threads, ft_error *err);
 
 extern const ft_trie_ops ft_compact_ops;
+void ft_compact_labels(const ft_trie *trie, uint64_t first, uint64_t count,
+                       uint32_t *out);
+
+/* Tables of tokens by code, made when they pay, in zeroed room of as many bytes (0: no
+ * tables) for all the tokens of a view's regions, whose sets are open. */
+uint64_t ft_label_tables_bytes(uint64_t n_tokens);
+void ft_label_tables_init(ft_compact *l, void *room);
 
 #endif

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "trie/compact.h"
+
+#include <stdlib.h>
+
 #include "trie/ids.h"
 
 /* Where a section stands that several regions share. */
@@ -214,6 +217,26 @@ static ft_status open_ids(ft_compact *l, ft_trie *t, const ft_sections *s,
     return ft_ids_open(t, s, n_used, err);
 }
 
+/* Put the room for label tables behind the view. */
+static ft_status add_tables(ft_trie *trie, ft_compact *l, ft_error *err)
+{
+    uint64_t n_tokens = 0;
+    for (uint32_t i = 0; i < l->n_regions; i++)
+        n_tokens += l->region[i].set.n;
+    const uint64_t bytes = ft_label_tables_bytes(n_tokens);
+    if (bytes == 0)
+        return FT_OK;
+    const uint64_t head = (sizeof *l + 63) / 64 * 64;
+    ft_compact *both = ft_calloc(head + bytes, 1, err);
+    if (!both)
+        return FT_ENOMEM;
+    *both = *l;
+    free(l);
+    trie->layout = both;
+    ft_label_tables_init(both, (uint8_t *)both + head);
+    return FT_OK;
+}
+
 ft_status ft_compact_open(ft_trie *trie, const ft_sections *sections, ft_error *err)
 {
     const ft_compact_region *regions = NULL;
@@ -233,7 +256,9 @@ ft_status ft_compact_open(ft_trie *trie, const ft_sections *sections, ft_error *
         st = open_blocks(l, sections, &n_used, err);
     if (st == FT_OK)
         st = open_ids(l, trie, sections, &n_used, err);
-    return st == FT_OK ? ft_sections_only(sections, n_used, err) : st;
+    if (st == FT_OK)
+        st = ft_sections_only(sections, n_used, err);
+    return st == FT_OK ? add_tables(trie, l, err) : st;
 }
 
 const ft_layout ft_layout_compact = {

@@ -37,6 +37,10 @@ ft_status ft_compact_plan_make(ft_compact_plan *p, const ft_levels *levels,
                                ft_error *err);
 void ft_compact_plan_free(ft_compact_plan *p);
 
+/* Write the regions, the token sets and the token classes. */
+ft_status ft_compact_plan_write(const ft_compact_plan *p, const ft_levels *levels,
+                                ft_writer *w);
+
 static inline uint64_t ft_level_nodes(const ft_levels *l, uint64_t level)
 {
     uint64_t n = 0;

@@ -111,30 +111,24 @@ static void show(const uint32_t *tokens, uint32_t n, char text[SHOWN_BYTES])
         snprintf(text + used, SHOWN_BYTES - (size_t)used, " ...");
 }
 
-/* The way out is --sort or the sort that gives this order: `sort` alone compares bytes,
- * which puts 10 before 9. */
+/* The ways out are --sort and, for text, the sort that gives this order: `sort` alone
+ * compares bytes, which puts 10 before 9. */
 static ft_status out_of_order(const ft_keys_input *in, const uint32_t *tokens,
                               uint32_t n, ft_error *err)
 {
+    const bool text = in->reader && !ft_tokens_is_binary(in->reader);
+    const char *name =
+        in->reader ? ft_tokens_name(in->reader) : ft_index_name(in->index);
+    const char *unit = in->reader ? "record" : "key";
+    const uint64_t place = in->reader ? ft_tokens_place(in->reader) : in->n_read - 1;
     char this[SHOWN_BYTES], before[SHOWN_BYTES];
-    const char *name, *unit = "key", *order = "";
-    uint64_t place = in->n_read - 1;
-    if (!in->reader) {
-        name = ft_index_name(in->index);
-    } else {
-        const bool text = !ft_tokens_is_binary(in->reader);
-        name = ft_tokens_name(in->reader);
-        unit = text ? "line" : "record";
-        place = ft_tokens_place(in->reader);
-        order = text ? "; the order is that of tokens as numbers: sort -u -V gives it"
-                     : "";
-    }
     show(tokens, n, this);
     show(in->tokens, in->n, before);
     return ft_fail(err, FT_EORDER,
                    "%s: %s %llu: key out of order: '%s' after '%s' (--sort takes any "
                    "order%s)",
-                   name, unit, (unsigned long long)place, this, before, order);
+                   name, text ? "line" : unit, (unsigned long long)place, this, before,
+                   text ? "; sort -u -V gives that of tokens as numbers" : "");
 }
 
 ft_status ft_keys_input_next(ft_keys_input *in, ft_error *err)

@@ -22,6 +22,15 @@ unsigned ft_louds_flags(const ft_trie *t, uint64_t node)
            (ft_bit_get(l->louds.words, run_start(l, node)) ? FT_NODE_HAS_CHILDREN : 0);
 }
 
+void ft_louds_fetch(const ft_trie *t, uint64_t node)
+{
+    const ft_louds *l = t->layout;
+    if (node == 0)
+        return;
+    const uint32_t block = l->louds.hints[(node - 1) / FT_HINT_STEP];
+    __builtin_prefetch(l->louds.rank + 2 * (uint64_t)block);
+}
+
 uint64_t ft_louds_terminal_rank(const ft_trie *t, uint64_t node)
 {
     const ft_louds *l = t->layout;

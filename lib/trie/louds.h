@@ -20,6 +20,7 @@ typedef struct ft_louds {
 /* Accessors for ft_trie_ops. */
 ft_range ft_louds_children(const ft_trie *t, uint64_t node);
 unsigned ft_louds_flags(const ft_trie *t, uint64_t node);
+void ft_louds_fetch(const ft_trie *t, uint64_t node);
 uint64_t ft_louds_terminal_rank(const ft_trie *t, uint64_t node);
 uint64_t ft_louds_seek(const ft_trie *t, uint64_t node);
 ft_visit ft_louds_visit(const ft_trie *t, uint64_t node, uint64_t *place);

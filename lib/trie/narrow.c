@@ -98,6 +98,17 @@ static uint64_t narrow_find(const ft_trie *t, ft_range range, uint32_t token)
     return place == UINT64_MAX ? UINT64_MAX : range.first + place;
 }
 
+static void narrow_fetch_run(const ft_trie *t, ft_range children)
+{
+    const ft_narrow *l = t->layout;
+    const uint64_t at = children.first - 1;
+    __builtin_prefetch(l->low + at);
+    if (l->high_bits) {
+        __builtin_prefetch(l->flags.words + at / 64);
+        __builtin_prefetch(l->flags.rank + at / FT_BLOCK_BITS * 2);
+    }
+}
+
 static const ft_trie_ops narrow_ops = {
     .children = ft_louds_children,
     .labels = narrow_labels,
@@ -107,6 +118,9 @@ static const ft_trie_ops narrow_ops = {
     .seek = ft_louds_seek,
     .visit = ft_louds_visit,
     .codes = narrow_labels,
+    .fetch_node = ft_louds_fetch,
+    .fetch_children = ft_louds_fetch,
+    .fetch_run = narrow_fetch_run,
 };
 
 static ft_status build_high(ft_writer *w, const ft_levels *levels)

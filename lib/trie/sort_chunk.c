@@ -8,7 +8,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "base/bits.h"
 #include "base/score.h"
@@ -20,25 +19,14 @@ enum {
     DIGIT_BITS = 8,
     N_DIGITS = 1 << DIGIT_BITS,
     SMALL = 24, /* records: sorted by insertion */
-    AHEAD = 16, /* records whose tails are fetched before the walk gets there */
-    HUGE_PAGE = 1 << 21
+    AHEAD = 16  /* records whose tails are fetched before the walk gets there */
 };
-
-/* Scattered access over a block is bound by the translation of addresses. */
-static void ask_for_huge_pages(void *block, uint64_t bytes)
-{
-    const uintptr_t begin = ((uintptr_t)block + HUGE_PAGE - 1) & -(uintptr_t)HUGE_PAGE;
-    const uintptr_t end = ((uintptr_t)block + bytes) & -(uintptr_t)HUGE_PAGE;
-    if (begin < end)
-        madvise((void *)begin, end - begin, MADV_HUGEPAGE); /* a hint: may fail */
-}
 
 ft_status ft_sort_chunk_open(ft_sort_chunk *c, uint64_t bytes, ft_error *err)
 {
     void *block = ft_alloc_aligned(bytes, 1, err);
     if (!block)
         return FT_ENOMEM;
-    ask_for_huge_pages(block, bytes);
     c->records = block;
     c->tails = block;
     c->cap_tokens = bytes / sizeof *c->tails;

@@ -71,11 +71,10 @@ ft_code_place ft_token_classes_place(const ft_token_classes *c, uint32_t id)
     const uint32_t high = ft_bits_rank(b->high, before);
     const uint32_t both = ft_bits_rank(in_both, before);
     const uint32_t here[] = {at - low - high + both, low - both, high - both, both};
-    const unsigned cls = ft_bit_get(b->low, at) | ft_bit_get(b->high, at) << 1;
     ft_code_place p;
     for (unsigned i = 0; i < FT_CODE_CLASSES; i++)
         p.before[i] = c->base[i] + b->before[i] + here[i];
-    p.code = p.before[cls];
+    p.code = p.before[ft_token_classes_class(c, id)];
     return p;
 }
 

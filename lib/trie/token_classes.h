@@ -46,6 +46,14 @@ static inline unsigned ft_code_class(const ft_token_classes *c, uint32_t code)
     return (unsigned)(code >= c->base[1]) + (code >= c->base[2]) + (code >= c->base[3]);
 }
 
+/* Class of the token of rank `id` < n. */
+static inline unsigned ft_token_classes_class(const ft_token_classes *c, uint32_t id)
+{
+    const ft_class_block *b = &c->blocks[id / FT_CLASS_BLOCK];
+    const unsigned at = id % FT_CLASS_BLOCK;
+    return (unsigned)ft_bit_get(b->low, at) | (unsigned)ft_bit_get(b->high, at) << 1;
+}
+
 /* Rank in the set of the token with `code` < n. */
 uint32_t ft_token_classes_id(const ft_token_classes *c, uint32_t code);
 

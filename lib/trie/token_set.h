@@ -64,7 +64,7 @@ static inline uint64_t ft_block_of(const uint32_t *before, uint64_t stride,
     uint64_t block = first;
     for (uint64_t left = last - first + 1; left > 1;) {
         const uint64_t half = left / 2;
-        block += before[(block + half) * stride] <= k ? half : 0;
+        block += half & -(uint64_t)(before[(block + half) * stride] <= k);
         left -= half;
     }
     return block;

@@ -25,7 +25,7 @@ typedef struct ft_visit {
     bool terminal;
 } ft_visit;
 
-enum { FT_NODE_TERMINAL = 1, FT_NODE_HAS_CHILDREN = 2 };
+enum { FT_NODE_TERMINAL = 1, FT_NODE_HAS_CHILDREN = 2, FT_MAX_CODE_SETS = 8 };
 
 /* Access of one layout. */
 typedef struct ft_trie_ops {
@@ -60,6 +60,17 @@ typedef struct ft_trie_ops {
      * has it; NULL: a token is its own code. */
     void (*codes)(const ft_trie *t, uint64_t first, uint64_t count, uint32_t *out);
     uint32_t (*code)(const ft_trie *t, uint32_t token, uint32_t level);
+
+    /* Levels with the same number have the same codes; below FT_MAX_CODE_SETS. NULL
+     * where `code` is. */
+    uint32_t (*code_set)(const ft_trie *t, uint32_t level);
+
+    /* Searches hide cache misses by asking early, for many nodes each time. In this
+     * order, each reads only what the one before has fetched. May be NULL. */
+    void (*fetch_node)(const ft_trie *t, uint64_t node);     /* for flags */
+    void (*fetch_children)(const ft_trie *t, uint64_t node); /* for children */
+    void (*fetch_run)(const ft_trie *t, ft_range children);  /* for fetch_codes */
+    void (*fetch_codes)(const ft_trie *t, ft_range children);
 } ft_trie_ops;
 
 struct ft_trie {

@@ -26,6 +26,12 @@ static uint64_t wide_find(const ft_trie *t, ft_range range, uint32_t token)
     return *base == token ? range.first + (uint64_t)(base - labels) : UINT64_MAX;
 }
 
+static void wide_fetch_run(const ft_trie *t, ft_range children)
+{
+    const ft_wide *l = t->layout;
+    __builtin_prefetch(l->labels + children.first - 1);
+}
+
 static const ft_trie_ops wide_ops = {
     .children = ft_louds_children,
     .labels = wide_labels,
@@ -35,6 +41,9 @@ static const ft_trie_ops wide_ops = {
     .seek = ft_louds_seek,
     .visit = ft_louds_visit,
     .codes = wide_labels,
+    .fetch_node = ft_louds_fetch,
+    .fetch_children = ft_louds_fetch,
+    .fetch_run = wide_fetch_run,
 };
 
 static void put_labels(ft_writer *w, const ft_chunk *c)

@@ -39,6 +39,11 @@ setup() {
 }
 
 @test "every golden index gives the golden keys and results" {
+    for layout in ${layouts:?none known}; do
+        [ -e "$golden/keys.$layout.ftx" ]
+        [ "$(ft-inspect stats "$golden/keys.$layout.ftx" |
+            awk '$1 == "layout" { print $2 }')" = "$layout" ]
+    done
     for index in "$golden"/keys.*.ftx; do
         ft-inspect verify "$index"
         ft-inspect dump "$index" | cmp - "$golden/keys.txt"

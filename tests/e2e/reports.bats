@@ -178,8 +178,8 @@ sanitized() {
         done
         for a in {0..19}; do printf '%s\n' $a; printf "$a %s\n" {0..19}; done > "$T/keys"
         ft-build -q --layout "$layout" -o "$T/x.ftx" "$T/keys"
-        grid "$(seq -f '%g:-1' 0 19 | tr '\n' ' ')" "$(seq -f '%g:-0.5' 0 19 | tr '\n' ' ')" \
-            "0:-0.1 1:-0.2"
+        grid "$(seq -f '%g:-1' 0 19 | tr '\n' ' ')" \
+            "$(seq -f '%g:-0.5' 0 19 | tr '\n' ' ')" "0:-0.1 1:-0.2"
         for n in 1 7 419 420 421; do
             agrees -b 20 -n $n
         done
@@ -310,7 +310,7 @@ sanitized() {
     for layout in $layouts; do
         ft-build -q --ids --layout "$layout" -o "$T/x.ftx" "$T/keys"
         bytes=$(stat -c %s "$T/x.ftx")
-        for ((n = 0; n < bytes; n += n < 128 ? 1 : 13)); do
+        for ((n = 0; n < bytes; n += n < 128 ? 1 : 37)); do
             head -c $n "$T/x.ftx" > "$T/cut.ftx"
             run -1 --separate-stderr ft-search "$T/cut.ftx" "$T/g.ftg"
             [ -z "$output" ]
@@ -419,7 +419,8 @@ sanitized() {
             grid "$id:-1" "0:-1"
             [ "$(search -a 0 -n 2)" = "$id"$'\n'"$id 0" ]
             printf '%s\n' "$id" | ft-build -q --layout "$layout" -o "$T/1.ftx"
-            for other in "${ids[@]}" $(((id + 65536) % 4294967295)) $(((id + 1) % 4294967295)); do
+            for other in "${ids[@]}" $(((id + 65536) % 4294967295)) \
+                $(((id + 1) % 4294967295)); do
                 grid "$other:-1"
                 n=$(ft-search -f tsv "$T/1.ftx" "$T/g.ftg" | wc -l)
                 [ "$n" = $((other == id)) ]

@@ -82,7 +82,10 @@ static ft_keys *open_keys(uint32_t n_paths, uint32_t n_subtract)
     ft_keys *k = NULL;
     for (uint32_t i = 0; i < n_paths + n_subtract; i++)
         paths[i] = path_of(i);
-    const ft_keys_options options = {paths, n_paths, paths + n_paths, n_subtract};
+    const ft_keys_options options = {.paths = paths,
+                                     .n_paths = n_paths,
+                                     .subtract = paths + n_paths,
+                                     .n_subtract = n_subtract};
     assert_ok(ft_keys_open(&k, &options, &err), err);
     return k;
 }
@@ -232,7 +235,10 @@ static void assert_order_error(uint32_t n_paths, uint32_t n_subtract, unsigned i
     ft_keys *k = NULL;
     for (uint32_t j = 0; j < n_paths + n_subtract; j++)
         paths[j] = path_of(j);
-    const ft_keys_options options = {paths, n_paths, paths + n_paths, n_subtract};
+    const ft_keys_options options = {.paths = paths,
+                                     .n_paths = n_paths,
+                                     .subtract = paths + n_paths,
+                                     .n_subtract = n_subtract};
     ft_status st = ft_keys_open(&k, &options, &err);
     while (st == FT_OK && key.n)
         st = ft_keys_next(k, &key, &err);
@@ -242,8 +248,7 @@ static void assert_order_error(uint32_t n_paths, uint32_t n_subtract, unsigned i
     ft_keys_close(k);
 }
 
-#define WAY_OUT                                                                        \
-    " (keys are sorted by token as numbers: sort -u -V gives the right order)"
+#define WAY_OUT " (--sort takes any order; sort -u -V gives that of tokens as numbers)"
 
 /* What LC_ALL=C sort makes of numbers. */
 static void test_R23_byte_order(void **state)
@@ -275,7 +280,8 @@ static void test_order_of_binary(void **state)
     KEY(&s, 1, 2, 3, 4, 5, 6, 7, 8, 9);
     write_set(0, &s, BINARY);
     assert_order_error(1, 0, 0,
-                       "record 2: key out of order: '1 2 3 4 5 6 7 8 ...' after '6'");
+                       "record 2: key out of order: '1 2 3 4 5 6 7 8 ...' after '6' "
+                       "(--sort takes any order)");
     keyset_free(&s);
 }
 
@@ -285,7 +291,11 @@ static void test_standard_input_once(void **state)
     ft_error err = {0};
     ft_keys *k = NULL;
     (void)state;
-    const ft_keys_options merged = {twice, 2, NULL, 0}, less = {twice, 1, twice, 1};
+    const ft_keys_options merged = {.paths = twice, .n_paths = 2},
+                          less = {.paths = twice,
+                                  .n_paths = 1,
+                                  .subtract = twice,
+                                  .n_subtract = 1};
     assert_int_equal(ft_keys_open(&k, &merged, &err), FT_EINVAL);
     assert_string_equal(err.message, "standard input is given more than once");
     assert_int_equal(ft_keys_open(&k, &less, &err), FT_EINVAL);
@@ -306,7 +316,9 @@ static void test_index_from_standard_input(void **state)
         const int saved = dup(0), fd = open(path_of(0), O_RDONLY);
         assert_int_equal(dup2(fd, 0), 0);
         close(fd);
-        assert_ok(ft_keys_open(&k, &(ft_keys_options){dash, 1, NULL, 0}, &err), err);
+        assert_ok(
+            ft_keys_open(&k, &(ft_keys_options){.paths = dash, .n_paths = 1}, &err),
+            err);
         assert_keys(k, &s);
         ft_keys_close(k);
         assert_int_equal(dup2(saved, 0), 0);
@@ -326,8 +338,9 @@ static void test_damaged_index(void **state)
     keyset s = keyset_random(23, 50, alphabet, 3, 4);
     keyset_build(&s, "narrow", false, 0, &b);
     write_input(0, b.data, b.len - 1);
-    assert_int_equal(ft_keys_open(&k, &(ft_keys_options){&path, 1, NULL, 0}, &err),
-                     FT_EFORMAT);
+    assert_int_equal(
+        ft_keys_open(&k, &(ft_keys_options){.paths = &path, .n_paths = 1}, &err),
+        FT_EFORMAT);
     assert_message(err, ": cut short: ");
     assert_null(k);
     ft_buf_free(&b);
@@ -340,8 +353,9 @@ static void test_missing_input(void **state)
     ft_error err = {0};
     ft_keys *k = NULL;
     (void)state;
-    assert_int_equal(ft_keys_open(&k, &(ft_keys_options){paths, 2, NULL, 0}, &err),
-                     FT_EIO);
+    assert_int_equal(
+        ft_keys_open(&k, &(ft_keys_options){.paths = paths, .n_paths = 2}, &err),
+        FT_EIO);
     assert_message(err, "/nonexistent/keys");
     assert_null(k);
 }

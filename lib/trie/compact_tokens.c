@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The sections of a compact index that follow from the plan alone: regions, their token
+ * sets and the classes of their tokens.
+ */
+#include "base/score.h"
+#include "trie/compact_plan.h"
+
+static ft_status put_regions(const ft_compact_plan *p, ft_writer *w)
+{
+    ft_section_begin(w, FT_SECTION_REGIONS, p->n_regions + 1, 0,
+                     (p->n_regions + 1) * sizeof(ft_compact_region));
+    const ft_compact_region root = {
+        .n_nodes = p->n_root_children + 1,
+        .form = ft_token_set_form(p->n_root_children, p->n_ids),
+        .n_tokens = (uint32_t)p->n_root_children,
+    };
+    ft_section_put(w, &root, sizeof root);
+    for (unsigned k = 0; k < p->n_regions; k++) {
+        const ft_plan_region *r = &p->region[k];
+        ft_compact_region region = {
+            .n_nodes = r->n_nodes,
+            .level = (uint32_t)r->level,
+            .form = r->form,
+            .n_tokens = r->classes.n,
+        };
+        memcpy(region.size, r->classes.size, sizeof region.size);
+        memcpy(region.width, r->width, sizeof region.width);
+        ft_section_put(w, &region, sizeof region);
+    }
+    return ft_section_end(w);
+}
+
+static ft_status put_root_set(const ft_compact_plan *p, const ft_levels *levels,
+                              ft_writer *w, unsigned form)
+{
+    uint32_t tokens[FT_GROUP_NODES];
+    unsigned n;
+    ft_token_set_out out;
+    ft_status st = ft_token_set_begin(&out, w, form, p->n_root_children, p->n_ids);
+    if (st != FT_OK)
+        return st;
+    ft_token_iter it = ft_tokens_from(levels, 1);
+    while (ft_tokens_next(&it, &n, tokens) && it.groups.level == 1)
+        for (unsigned i = 0; i < n; i++)
+            ft_token_set_put(&out, tokens[i]);
+    ft_token_set_end(&out);
+    return FT_OK;
+}
+
+static ft_status put_region_set(const ft_compact_plan *p, const ft_plan_region *r,
+                                ft_writer *w)
+{
+    ft_token_set_out out;
+    ft_status st = ft_token_set_begin(&out, w, r->form, r->classes.n, p->n_ids);
+    if (st != FT_OK)
+        return st;
+    uint64_t at = 0;
+    for (uint32_t id = 0; id < p->ids.n; id++) {
+        const uint32_t token = ft_token_ids_next(&p->ids, &at);
+        if (r->codes[id] != FT_NO_TOKEN)
+            ft_token_set_put(&out, token);
+    }
+    ft_token_set_end(&out);
+    return FT_OK;
+}
+
+static ft_status put_sets(const ft_compact_plan *p, const ft_levels *levels,
+                          ft_writer *w)
+{
+    const unsigned form = ft_token_set_form(p->n_root_children, p->n_ids);
+    uint64_t bytes = ft_token_set_bytes(form, p->n_root_children, p->n_ids);
+    uint64_t n = p->n_root_children;
+    for (unsigned k = 0; k < p->n_regions; k++) {
+        const ft_plan_region *r = &p->region[k];
+        bytes += ft_token_set_bytes(r->form, r->classes.n, p->n_ids);
+        n += r->classes.n;
+    }
+    ft_section_begin(w, FT_SECTION_TOKEN_SETS, n, 0, bytes);
+    ft_status st = put_root_set(p, levels, w, form);
+    for (unsigned k = 0; k < p->n_regions && st == FT_OK; k++)
+        st = put_region_set(p, &p->region[k], w);
+    return st == FT_OK ? ft_section_end(w) : st;
+}
+
+static ft_status put_token_classes(const ft_compact_plan *p, ft_writer *w)
+{
+    uint64_t bytes = 0, n = 0;
+    for (unsigned k = 0; k < p->n_regions; k++) {
+        bytes += ft_token_classes_bytes(p->region[k].classes.size);
+        n += p->region[k].classes.n;
+    }
+    ft_section_begin(w, FT_SECTION_TOKEN_CLASSES, n, 0, bytes);
+    for (unsigned k = 0; k < p->n_regions; k++) {
+        const ft_plan_region *r = &p->region[k];
+        const ft_status st = ft_token_classes_write(w, &r->classes, r->codes, p->ids.n);
+        if (st != FT_OK)
+            return st;
+    }
+    return ft_section_end(w);
+}
+
+ft_status ft_compact_plan_write(const ft_compact_plan *p, const ft_levels *levels,
+                                ft_writer *w)
+{
+    ft_status st = put_regions(p, w);
+    if (st == FT_OK)
+        st = put_sets(p, levels, w);
+    return st == FT_OK ? put_token_classes(p, w) : st;
+}
