@@ -151,11 +151,11 @@ static void queries_job(void *arg, uint32_t member)
         set_question(e, q, number);
         q->workers = &e->workers[member];
         q->n_workers = 1;
-        q->barrier = NULL;
+        q->pool = NULL;
         ft_error error = {0};
         ft_status st = ft_cpu_query_start(q, &error);
         if (st == FT_OK) {
-            ft_cpu_query_run(q, 0);
+            ft_cpu_query_run(q);
             st = finish(e, q, number, member, &error);
         }
         if (st != FT_OK) {
@@ -165,11 +165,6 @@ static void queries_job(void *arg, uint32_t member)
     }
 }
 
-static void team_job(void *arg, uint32_t member)
-{
-    ft_cpu_query_run(arg, member);
-}
-
 static ft_status search_as_team(cpu_engine *e, ft_error *err)
 {
     ft_cpu_query *q = &e->queries[0];
@@ -177,11 +172,11 @@ static ft_status search_as_team(cpu_engine *e, ft_error *err)
         set_question(e, q, number);
         q->workers = e->workers;
         q->n_workers = e->n_threads;
-        q->barrier = e->n_threads > 1 ? ft_pool_barrier(e->pool) : NULL;
+        q->pool = e->pool;
         ft_status st = ft_cpu_query_start(q, err);
         if (st != FT_OK)
             return st;
-        ft_pool_run(e->pool, team_job, q);
+        ft_cpu_query_run(q);
         st = finish(e, q, number, 0, err);
         if (st != FT_OK)
             return st;
@@ -195,7 +190,7 @@ static ft_status search_side_by_side(cpu_engine *e, ft_error *err)
     atomic_store(&e->failed, false);
     for (uint32_t i = 0; i < e->n_threads; i++)
         e->workers[i]->status = FT_OK;
-    ft_pool_run(e->pool, queries_job, e);
+    ft_pool_share(e->pool, queries_job, e);
     for (uint32_t i = 0; i < e->n_threads; i++)
         if (e->workers[i]->status != FT_OK) {
             *err = e->workers[i]->error;

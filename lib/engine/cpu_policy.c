@@ -64,9 +64,10 @@ static void admit(const ft_cpu_extension *x, uint64_t node, uint32_t token, floa
         look(q, w, x->step);
 }
 
-/* Few children: look each edge up among the proposals. */
+/* Few children: look each edge up among the proposals, of which the best n_good are
+ * worthwhile. */
 static void join_children(const ft_cpu_extension *x, ft_range children,
-                          const ft_proposals *p)
+                          const ft_proposals *p, uint32_t n_good)
 {
     ft_cpu_worker *w = x->w;
     const ft_trie *trie = x->q->trie;
@@ -75,13 +76,12 @@ static void join_children(const ft_cpu_extension *x, ft_range children,
         const uint64_t first = children.first + done;
         const uint64_t left = children.count - done;
         const uint32_t n = left < FT_CPU_RUN ? (uint32_t)left : FT_CPU_RUN;
-        trie->ops->codes(trie, first, n, w->labels);
-        const uint32_t n_hits = ft_proposals_filter(p, w->labels, n, w->hits);
+        const uint32_t n_hits =
+            trie->ops->probe(trie, first, n, p->filter, w->hits, w->labels);
         for (uint32_t i = 0; i < n_hits; i++) {
-            const uint32_t at = w->hits[i];
-            const ft_proposal *hit = ft_proposals_find(p, w->labels[at]);
-            if (hit)
-                admit(x, first + at, hit->token, hit->logp);
+            const uint32_t hit = ft_proposals_find(p, w->labels[i]);
+            if (hit < n_good) /* FT_NO_TOKEN is not */
+                admit(x, first + w->hits[i], p->list[hit].token, p->list[hit].logp);
         }
         done += n;
     }
@@ -122,15 +122,16 @@ static void extend(const ft_cpu_item *item, const ft_proposals *p)
     const uint64_t n = x->q->n_slices, slice = item->slice;
     if (!p->n || !worthwhile(x, p->list[0].logp))
         return;
+    uint64_t n_good = p->n;
     if (all.count > FEW_CHILDREN) {
-        const uint64_t n_good = count_worthwhile(x, p);
+        n_good = count_worthwhile(x, p);
         if (all.count / PROBES_PER_SEARCH > n_good) {
             join_proposals(x, all, p, n_good * slice / n, n_good * (slice + 1) / n);
             return;
         }
     }
     const uint64_t from = all.count * slice / n, to = all.count * (slice + 1) / n;
-    join_children(x, (ft_range){all.first + from, to - from}, p);
+    join_children(x, (ft_range){all.first + from, to - from}, p, (uint32_t)n_good);
 }
 
 /* In passes, so that the cache misses of the items overlap. */

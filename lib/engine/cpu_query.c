@@ -100,7 +100,7 @@ static void count(ft_cpu_query *q, uint32_t step, uint64_t n_beams, double secon
     }
 }
 
-/* Between two steps, while the rest of the team waits. */
+/* Between two steps: nobody else is at work. */
 static void turn(ft_cpu_query *q, uint32_t step)
 {
     ft_cpu_worker *w = q->workers[0];
@@ -114,25 +114,34 @@ static void turn(ft_cpu_query *q, uint32_t step)
     share_out(q);
 }
 
-void ft_cpu_query_run(ft_cpu_query *q, uint32_t member)
+/* A member's part of a step. A helper prepares the next position before it turns to the
+ * beams, the leader after; whoever comes first. */
+static void step_job(void *arg, uint32_t member)
 {
-    ft_cpu_worker *w = q->workers[member];
+    ft_cpu_query *q = arg;
+    const uint32_t step = q->step;
+    if (member == 0)
+        q->policy->expand(q, q->workers[0], step);
+    if (step + 1 < q->n_steps && !atomic_exchange(&q->preparing, true))
+        q->prepare_status = q->policy->prepare(q, step + 1, &q->prepare_error);
+    if (member != 0)
+        q->policy->expand(q, q->workers[member], step);
+}
+
+void ft_cpu_query_run(ft_cpu_query *q)
+{
     for (uint32_t step = 0; step < q->n_steps && !q->done; step++) {
         const uint64_t n_beams = q->n_beams;
-        const double start = member == 0 && q->stats ? now() : 0;
-        /* One member is a little late at the beams; the others take more of them. */
-        if (member == q->n_workers - 1 && step + 1 < q->n_steps)
-            q->prepare_status = q->policy->prepare(q, step + 1, &q->prepare_error);
-        q->policy->expand(q, w, step);
-        if (q->barrier)
-            ft_barrier_wait(q->barrier);
-        if (member == 0) {
-            turn(q, step);
-            if (q->stats)
-                count(q, step, n_beams, now() - start);
-        }
-        if (q->barrier)
-            ft_barrier_wait(q->barrier);
+        const double start = q->stats ? now() : 0;
+        q->step = step;
+        atomic_store_explicit(&q->preparing, false, memory_order_relaxed);
+        if (q->pool)
+            ft_pool_share(q->pool, step_job, q);
+        else
+            step_job(q, 0);
+        turn(q, step);
+        if (q->stats)
+            count(q, step, n_beams, now() - start);
     }
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * One query on the CPU, searched by a team of one or more workers (SPEC: search; paper
- * Algorithm 1). Within a step the team shares out the beams; between steps one member
- * prunes while another prepares the next position's proposals.
+ * Algorithm 1). Within a step the team shares out the beams, and one member prepares
+ * the next position's proposals first; between steps the leader prunes.
  */
 #ifndef FT_ENGINE_CPU_QUERY_H
 #define FT_ENGINE_CPU_QUERY_H
@@ -85,15 +85,17 @@ struct ft_cpu_query {
     /* the team */
     ft_cpu_worker *const *workers;
     uint32_t n_workers;
-    ft_barrier *barrier; /* NULL for a team of one */
+    ft_pool *pool; /* NULL for a team of one */
 
     /* the frontier */
     uint64_t *nodes;
     float *sigmas;
     uint64_t n_beams, cap_beams;
     ft_proposals proposals[2]; /* of this step and of the next */
+    uint32_t step;
     atomic_uint_fast64_t next_item;
-    uint64_t n_slices; /* items a beam */
+    uint64_t n_slices;     /* items a beam */
+    atomic_bool preparing; /* somebody has taken on the next position */
     bool done;
 
     /* trace[trace_at[t] + i]: beam i of the frontier after step t */
@@ -137,9 +139,8 @@ static inline void ft_cpu_note(ft_cpu_worker *w, ft_status st)
 /* Prepare for ft_cpu_query_run; called once, by one thread. */
 ft_status ft_cpu_query_start(ft_cpu_query *q, ft_error *err);
 
-/* Each member of the team calls this; all return when the search has ended. Failures
- * are in the workers' status. */
-void ft_cpu_query_run(ft_cpu_query *q, uint32_t member);
+/* Search to the end. Failures are in the workers' status. */
+void ft_cpu_query_run(ft_cpu_query *q);
 
 /* Append the wire record of the results to *out; called once, by one thread. */
 ft_status ft_cpu_query_finish(ft_cpu_query *q, ft_buf *out, ft_error *err);

@@ -1,26 +1,42 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "engine/pool.h"
 
+#include <pthread.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
 
-enum { SPINS = 4000 }; /* about 20 microseconds, some steps of a search */
+enum {
+    SPINS = 4000,    /* before a helper sleeps: some tens of microseconds */
+    PATIENCE = 1000, /* spins of the leader between two yields */
+    ACTIVE_BITS = 16
+};
+
+/* The state in one word: helpers at work below, then whether more may join, then the
+ * number of the job. */
+#define ACTIVE_MASK (((uint64_t)1 << ACTIVE_BITS) - 1)
+#define OPEN ((uint64_t)1 << ACTIVE_BITS)
+#define NEXT_JOB (OPEN << 1)
+
+typedef struct member {
+    ft_pool *pool;
+    uint32_t number;
+} member;
 
 struct ft_pool {
-    uint32_t n_members;
-    uint32_t n_started;
-    pthread_t *threads; /* members 1 .. n_members - 1 */
-    ft_barrier gate;    /* opens when there is a job, and when it is done */
-    ft_barrier inner;
+    uint32_t n_members, n_started;
+    unsigned n_spins;
+    atomic_uint_fast64_t state;
     void (*job)(void *arg, uint32_t member); /* NULL: leave */
     void *arg;
-    struct ft_member {
-        ft_pool *pool;
-        uint32_t number;
-    } * members;
+    pthread_mutex_t lock;
+    pthread_cond_t posted;
+    atomic_uint n_asleep;
+    pthread_t *threads; /* members 1 .. n_members - 1 */
+    member *members;
 };
 
 static inline void relax(void)
@@ -30,67 +46,82 @@ static inline void relax(void)
 #endif
 }
 
-static void barrier_init(ft_barrier *b, uint32_t n_members)
+static uint64_t job_of(uint64_t state)
 {
-    atomic_init(&b->n_members, n_members);
-    b->n_spins = n_members <= ft_n_processors() ? SPINS : 0;
-    atomic_init(&b->n_arrived, 0);
-    atomic_init(&b->round, 0);
-    pthread_mutex_init(&b->lock, NULL);
-    pthread_cond_init(&b->turned, NULL);
+    return state / NEXT_JOB;
 }
 
-static void barrier_destroy(ft_barrier *b)
+/* Wait for a job other than `last`: spin, then sleep. */
+static uint64_t await_job(ft_pool *p, uint64_t last)
 {
-    pthread_mutex_destroy(&b->lock);
-    pthread_cond_destroy(&b->turned);
-}
-
-void ft_barrier_wait(ft_barrier *b)
-{
-    const unsigned round = atomic_load_explicit(&b->round, memory_order_acquire);
-    const unsigned before =
-        atomic_fetch_add_explicit(&b->n_arrived, 1, memory_order_acq_rel);
-    if (before + 1 == atomic_load_explicit(&b->n_members, memory_order_relaxed)) {
-        atomic_store_explicit(&b->n_arrived, 0, memory_order_relaxed);
-        pthread_mutex_lock(&b->lock);
-        atomic_store_explicit(&b->round, round + 1, memory_order_release);
-        pthread_cond_broadcast(&b->turned);
-        pthread_mutex_unlock(&b->lock);
-        return;
-    }
-    for (unsigned i = 0; i < b->n_spins; i++) {
-        if (atomic_load_explicit(&b->round, memory_order_acquire) != round)
-            return;
+    for (unsigned i = 0; i < p->n_spins; i++) {
+        const uint64_t s = atomic_load_explicit(&p->state, memory_order_acquire);
+        if (job_of(s) != last)
+            return s;
         relax();
     }
-    pthread_mutex_lock(&b->lock);
-    while (atomic_load_explicit(&b->round, memory_order_acquire) == round)
-        pthread_cond_wait(&b->turned, &b->lock);
-    pthread_mutex_unlock(&b->lock);
+    pthread_mutex_lock(&p->lock);
+    atomic_fetch_add(&p->n_asleep, 1);
+    uint64_t s;
+    while (job_of(s = atomic_load(&p->state)) == last)
+        pthread_cond_wait(&p->posted, &p->lock);
+    atomic_fetch_sub(&p->n_asleep, 1);
+    pthread_mutex_unlock(&p->lock);
+    return s;
 }
 
-static void *member_main(void *arg)
+static void *help(void *arg)
 {
-    const struct ft_member *m = arg;
+    const member *m = arg;
     ft_pool *p = m->pool;
+    uint64_t last = 0;
     for (;;) {
-        ft_barrier_wait(&p->gate);
-        if (!p->job)
-            return NULL;
-        p->job(p->arg, m->number);
-        ft_barrier_wait(&p->gate);
+        uint_fast64_t s = await_job(p, last);
+        last = job_of(s);
+        while ((s & OPEN) && job_of(s) == last) {
+            if (!atomic_compare_exchange_weak_explicit(
+                    &p->state, &s, s + 1, memory_order_acq_rel, memory_order_acquire))
+                continue;
+            void (*job)(void *, uint32_t) = p->job;
+            if (job)
+                job(p->arg, m->number);
+            atomic_fetch_sub_explicit(&p->state, 1, memory_order_release);
+            if (!job)
+                return NULL;
+            break;
+        }
     }
 }
 
-/* Members that started wait at the gate; those that did not are not counted there. */
-static void stop(ft_pool *p)
+/* Post a job; helpers may join from now on. */
+static void post(ft_pool *p, void (*job)(void *arg, uint32_t member), void *arg)
 {
-    p->job = NULL;
-    atomic_store(&p->gate.n_members, p->n_started + 1);
-    ft_barrier_wait(&p->gate);
-    for (uint32_t i = 0; i < p->n_started; i++)
-        pthread_join(p->threads[i], NULL);
+    p->job = job;
+    p->arg = arg;
+    const uint64_t s = atomic_load_explicit(&p->state, memory_order_relaxed);
+    atomic_store(&p->state, (job_of(s) + 1) * NEXT_JOB | OPEN);
+    if (atomic_load(&p->n_asleep)) {
+        pthread_mutex_lock(&p->lock);
+        pthread_cond_broadcast(&p->posted);
+        pthread_mutex_unlock(&p->lock);
+    }
+}
+
+void ft_pool_share(ft_pool *p, void (*job)(void *arg, uint32_t member), void *arg)
+{
+    if (p->n_members == 1) {
+        job(arg, 0);
+        return;
+    }
+    post(p, job, arg);
+    job(arg, 0);
+    uint64_t s = atomic_fetch_and(&p->state, ~OPEN);
+    for (unsigned i = 1; s & ACTIVE_MASK; i++) {
+        if (i % PATIENCE == 0)
+            sched_yield();
+        relax();
+        s = atomic_load_explicit(&p->state, memory_order_acquire);
+    }
 }
 
 ft_status ft_pool_open(ft_pool **out, uint32_t n_members, ft_error *err)
@@ -100,8 +131,9 @@ ft_status ft_pool_open(ft_pool **out, uint32_t n_members, ft_error *err)
         return FT_ENOMEM;
     ft_status st = FT_OK;
     p->n_members = n_members;
-    barrier_init(&p->gate, n_members);
-    barrier_init(&p->inner, n_members);
+    p->n_spins = n_members <= ft_n_processors() ? SPINS : 0;
+    pthread_mutex_init(&p->lock, NULL);
+    pthread_cond_init(&p->posted, NULL);
     p->threads = ft_calloc(n_members, sizeof *p->threads, err);
     p->members = ft_calloc(n_members, sizeof *p->members, err);
     if (!p->threads || !p->members) {
@@ -109,9 +141,8 @@ ft_status ft_pool_open(ft_pool **out, uint32_t n_members, ft_error *err)
         goto fail;
     }
     for (uint32_t i = 1; i < n_members; i++) {
-        p->members[i] = (struct ft_member){p, i};
-        const int e =
-            pthread_create(&p->threads[i - 1], NULL, member_main, &p->members[i]);
+        p->members[i] = (member){p, i};
+        const int e = pthread_create(&p->threads[i - 1], NULL, help, &p->members[i]);
         if (e) {
             st = ft_fail_errno(err, FT_ENOMEM, e, "cannot start thread %u of %u", i + 1,
                                n_members);
@@ -131,31 +162,15 @@ uint32_t ft_pool_n_members(const ft_pool *p)
     return p->n_members;
 }
 
-ft_barrier *ft_pool_barrier(ft_pool *p)
-{
-    return &p->inner;
-}
-
-void ft_pool_run(ft_pool *p, void (*job)(void *arg, uint32_t member), void *arg)
-{
-    if (p->n_members == 1) {
-        job(arg, 0);
-        return;
-    }
-    p->job = job;
-    p->arg = arg;
-    ft_barrier_wait(&p->gate);
-    job(arg, 0);
-    ft_barrier_wait(&p->gate);
-}
-
 void ft_pool_close(ft_pool *p)
 {
     if (!p)
         return;
-    stop(p);
-    barrier_destroy(&p->gate);
-    barrier_destroy(&p->inner);
+    post(p, NULL, NULL); /* stays open: every helper comes by and leaves */
+    for (uint32_t i = 0; i < p->n_started; i++)
+        pthread_join(p->threads[i], NULL);
+    pthread_mutex_destroy(&p->lock);
+    pthread_cond_destroy(&p->posted);
     free(p->threads);
     free(p->members);
     free(p);

@@ -1,40 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A fixed team of threads that runs one function at a time, and a barrier for it. The
- * caller is member 0. Waiting spins for some microseconds, then sleeps, so that a team
- * wider than the machine still makes progress.
+ * A leader and its helpers. The leader (the caller) shares out a job; helpers that are
+ * awake join in, and the leader waits only for those that have joined. A helper that
+ * the system has put off holds nobody up, so a search on a busy machine is never slower
+ * for having asked for more threads.
  */
 #ifndef FT_ENGINE_POOL_H
 #define FT_ENGINE_POOL_H
 
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdint.h>
 
 #include "base/status.h"
 
-typedef struct ft_barrier {
-    atomic_uint n_members;
-    unsigned n_spins;
-    atomic_uint n_arrived;
-    atomic_uint round;
-    pthread_mutex_t lock;
-    pthread_cond_t turned;
-} ft_barrier;
-
-/* Wait until all n_members have called it. What each wrote before is seen after. */
-void ft_barrier_wait(ft_barrier *b);
-
 typedef struct ft_pool ft_pool;
 
+/* n_members >= 1 counts the leader, who is member 0. */
 ft_status ft_pool_open(ft_pool **out, uint32_t n_members, ft_error *err);
 uint32_t ft_pool_n_members(const ft_pool *p);
 
-/* The barrier over all members, for use inside a job. */
-ft_barrier *ft_pool_barrier(ft_pool *p);
-
-/* Run job(arg, member) on every member; return when all have returned. */
-void ft_pool_run(ft_pool *p, void (*job)(void *arg, uint32_t member), void *arg);
+/* Run job(arg, 0) here, and job(arg, m) once on each helper m that turns up before it
+ * returns; then wait for these. The job must be complete when any one member's call has
+ * returned and those of all that joined have too. What the leader wrote before is seen
+ * by the helpers, and what they wrote is seen after. */
+void ft_pool_share(ft_pool *p, void (*job)(void *arg, uint32_t member), void *arg);
 void ft_pool_close(ft_pool *p);
 
 /* Processors that this process may use. */

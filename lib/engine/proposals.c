@@ -18,16 +18,16 @@ static ft_status reserve(ft_proposals *p, uint32_t n, ft_error *err)
     uint64_t room = LEAST_ROOM;
     while (room < n)
         room *= 2;
-    ft_proposals fresh = {0};
-    fresh.list = ft_calloc(room, sizeof *fresh.list, err);
-    fresh.filter = ft_calloc(room, sizeof *fresh.filter, err);
-    fresh.slots = ft_calloc(2 * room, sizeof *fresh.slots, err);
-    if (!fresh.list || !fresh.filter || !fresh.slots) {
-        ft_proposals_free(&fresh);
+    ft_proposal *list = ft_calloc(room, sizeof *list, err);
+    ft_proposal_slot *slots = ft_calloc(2 * room, sizeof *slots, err);
+    if (!list || !slots) {
+        free(list);
+        free(slots);
         return FT_ENOMEM;
     }
     ft_proposals_free(p);
-    *p = fresh;
+    p->list = list;
+    p->slots = slots;
     p->cap = (uint32_t)room;
     return FT_OK;
 }
@@ -72,10 +72,9 @@ static void clear_hash(ft_proposals *p, uint32_t n)
     unsigned log_n = 5;
     while ((UINT64_C(1) << log_n) < n)
         log_n++;
-    p->filter_shift = 32 - (log_n + 6 > 32 ? 32 : log_n + 6);
     p->slot_shift = 32 - (log_n + 1);
     p->slot_mask = (UINT32_C(1) << (log_n + 1)) - 1;
-    memset(p->filter, 0, sizeof *p->filter << log_n);
+    memset(p->filter, 0, sizeof p->filter);
     memset(p->slots, 0xff, sizeof *p->slots * ((size_t)p->slot_mask + 1));
 }
 
@@ -90,35 +89,22 @@ ft_status ft_proposals_build(ft_proposals *p, const ft_code_memo *memo, uint32_t
     clear_hash(p, m);
     p->n = 0;
     for (uint32_t i = 0; i < m; i++) {
-        const uint32_t code = p->list[i].code, hash = ft_code_hash(code);
-        uint32_t s = hash >> p->slot_shift;
+        const uint32_t code = p->list[i].code;
+        uint32_t s = ft_code_hash(code) >> p->slot_shift;
         while (p->slots[s].code != FT_NO_TOKEN && p->slots[s].code != code)
             s = (s + 1) & p->slot_mask;
         if (p->slots[s].code == code)
             continue; /* again, with a log-prob that is no higher */
         p->slots[s] = (ft_proposal_slot){code, p->n};
-        const uint32_t bit = hash >> p->filter_shift;
-        p->filter[bit / 64] |= UINT64_C(1) << (bit % 64);
+        p->filter[code / 64 % FT_FILTER_WORDS] |= UINT64_C(1) << (code % 64);
         p->list[p->n++] = p->list[i];
     }
     return FT_OK;
 }
 
-uint32_t ft_proposals_filter(const ft_proposals *p, const uint32_t *codes, uint32_t n,
-                             uint32_t *hits)
-{
-    uint32_t n_hits = 0;
-    for (uint32_t i = 0; i < n; i++) {
-        hits[n_hits] = i; /* without a branch: few hit */
-        n_hits += ft_proposals_may_have(p, codes[i]);
-    }
-    return n_hits;
-}
-
 void ft_proposals_free(ft_proposals *p)
 {
     free(p->list);
-    free(p->filter);
     free(p->slots);
     *p = (ft_proposals){0};
 }

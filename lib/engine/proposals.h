@@ -13,6 +13,7 @@
 #include "base/score.h"
 #include "base/status.h"
 #include "engine/code_memo.h"
+#include "trie/probe.h"
 
 typedef struct ft_proposal {
     uint32_t token;
@@ -29,10 +30,8 @@ typedef struct ft_proposals {
     uint32_t n;
     ft_proposal *list; /* n of them, best first */
 
-    /* A bit for each code's hash: rules out nearly every edge without a look at the
-     * table. 32 to 64 bits a proposal, so it stays in the first-level cache. */
-    uint64_t *filter;
-    unsigned filter_shift; /* hash >> filter_shift is the bit's number */
+    /* Rules out nearly every edge without a look at the table (trie/probe.h). */
+    uint64_t filter[FT_FILTER_WORDS];
 
     ft_proposal_slot *slots; /* open addressing, at most half full */
     unsigned slot_shift;
@@ -46,29 +45,17 @@ static inline uint32_t ft_code_hash(uint32_t code)
     return code * UINT32_C(0x9E3779B1); /* the golden ratio: top bits mix */
 }
 
-/* Could `code` be proposed? A false positive is possible, a false negative is not. */
-static inline bool ft_proposals_may_have(const ft_proposals *p, uint32_t code)
-{
-    const uint32_t bit = ft_code_hash(code) >> p->filter_shift;
-    return p->filter[bit / 64] >> (bit % 64) & 1;
-}
-
-/* The proposal with `code`, or NULL. */
-static inline const ft_proposal *ft_proposals_find(const ft_proposals *p, uint32_t code)
+/* Place in the list of the proposal with `code`, or FT_NO_TOKEN. */
+static inline uint32_t ft_proposals_find(const ft_proposals *p, uint32_t code)
 {
     uint32_t i = ft_code_hash(code) >> p->slot_shift;
     while (p->slots[i].code != code) {
         if (p->slots[i].code == FT_NO_TOKEN)
-            return NULL;
+            return FT_NO_TOKEN;
         i = (i + 1) & p->slot_mask;
     }
-    return &p->list[p->slots[i].place];
+    return p->slots[i].place;
 }
-
-/* Places i of codes[0 .. n) that may be proposed, ascending, into hits (room for n);
- * returns how many. */
-uint32_t ft_proposals_filter(const ft_proposals *p, const uint32_t *codes, uint32_t n,
-                             uint32_t *hits);
 
 /* Build the set of n slots for edges into nodes of `level`: left out are empty slots,
  * those not above the threshold, and tokens that the trie has nowhere on that level. */

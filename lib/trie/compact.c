@@ -2,6 +2,7 @@
 #include "trie/compact.h"
 
 #include "base/score.h"
+#include "trie/probe.h"
 
 enum {
     NEAR_WORDS = 16,    /* of sibling bits, looked at before the ranks are */
@@ -401,6 +402,16 @@ static uint64_t compact_find(const ft_trie *t, ft_range range, uint32_t token)
     return 1 + (uint64_t)rank;
 }
 
+static uint32_t compact_probe(const ft_trie *t, uint64_t first, uint32_t count,
+                              const uint64_t *filter, uint32_t *places, uint32_t *codes)
+{
+    compact_codes(t, first, count, codes);
+    const uint32_t n = ft_filter_codes(filter, codes, count, places);
+    for (uint32_t i = 0; i < n; i++)
+        codes[i] = codes[places[i]]; /* places ascend: none is overwritten unread */
+    return n;
+}
+
 static void compact_fetch_node(const ft_trie *t, uint64_t node)
 {
     const ft_compact *l = t->layout;
@@ -467,6 +478,7 @@ const ft_trie_ops ft_compact_ops = {
     .visit = compact_visit,
     .codes = compact_codes,
     .code = compact_code,
+    .probe = compact_probe,
     .code_set = compact_code_set,
     .fetch_node = compact_fetch_node,
     .fetch_children = compact_fetch_children,

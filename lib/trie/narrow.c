@@ -3,6 +3,7 @@
 
 #include "trie/ids.h"
 #include "trie/parallel.h"
+#include "trie/probe.h"
 
 enum { PIECE_LABELS = 1 << 16, RUN_LABELS = 4096 };
 
@@ -98,6 +99,23 @@ static uint64_t narrow_find(const ft_trie *t, ft_range range, uint32_t token)
     return place == UINT64_MAX ? UINT64_MAX : range.first + place;
 }
 
+static uint32_t narrow_probe(const ft_trie *t, uint64_t first, uint32_t count,
+                             const uint64_t *filter, uint32_t *places, uint32_t *codes)
+{
+    const ft_narrow *l = t->layout;
+    const uint16_t *low = l->low + first - 1;
+    const uint32_t n = ft_filter_lows(filter, low, count, places);
+    for (uint32_t i = 0; i < n; i++) {
+        const uint64_t at = first - 1 + places[i];
+        codes[i] = low[places[i]];
+        if (l->high_bits && ft_bit_get(l->flags.words, at)) {
+            const uint64_t rank = ft_bitvec_rank1(&l->flags, at);
+            codes[i] |= (uint32_t)ft_packed_get(l->high, rank, l->high_bits) << 16;
+        }
+    }
+    return n;
+}
+
 static void narrow_fetch_run(const ft_trie *t, ft_range children)
 {
     const ft_narrow *l = t->layout;
@@ -118,6 +136,7 @@ static const ft_trie_ops narrow_ops = {
     .seek = ft_louds_seek,
     .visit = ft_louds_visit,
     .codes = narrow_labels,
+    .probe = narrow_probe,
     .fetch_node = ft_louds_fetch,
     .fetch_children = ft_louds_fetch,
     .fetch_run = narrow_fetch_run,

@@ -3,6 +3,7 @@
 
 #include "trie/ids.h"
 #include "trie/parallel.h"
+#include "trie/probe.h"
 
 enum { PIECE_LABELS = 1 << 16 };
 
@@ -26,6 +27,17 @@ static uint64_t wide_find(const ft_trie *t, ft_range range, uint32_t token)
     return *base == token ? range.first + (uint64_t)(base - labels) : UINT64_MAX;
 }
 
+static uint32_t wide_probe(const ft_trie *t, uint64_t first, uint32_t count,
+                           const uint64_t *filter, uint32_t *places, uint32_t *codes)
+{
+    const ft_wide *l = t->layout;
+    const uint32_t *labels = l->labels + first - 1;
+    const uint32_t n = ft_filter_codes(filter, labels, count, places);
+    for (uint32_t i = 0; i < n; i++)
+        codes[i] = labels[places[i]];
+    return n;
+}
+
 static void wide_fetch_run(const ft_trie *t, ft_range children)
 {
     const ft_wide *l = t->layout;
@@ -41,6 +53,7 @@ static const ft_trie_ops wide_ops = {
     .seek = ft_louds_seek,
     .visit = ft_louds_visit,
     .codes = wide_labels,
+    .probe = wide_probe,
     .fetch_node = ft_louds_fetch,
     .fetch_children = ft_louds_fetch,
     .fetch_run = wide_fetch_run,

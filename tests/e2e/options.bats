@@ -66,7 +66,7 @@ usage() {
 
 @test "options that are not there, not clear, or not whole" {
     usage "unknown option '--no-such'" ft-build --no-such
-    usage "unknown option '--sort'" ft-build --sort
+    usage "unknown option '--sorted'" ft-build --sorted
     usage "unknown option '-Z'" ft-build -qZ
     usage "option '--su' needs an argument" ft-build --su
     usage "option '-o' needs an argument" ft-build -o
