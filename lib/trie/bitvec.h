@@ -27,51 +27,52 @@ typedef struct ft_bitvec {
     uint64_t n_bits, n_ones;
 } ft_bitvec;
 
-static inline uint64_t ft_bitvec_blocks(uint64_t n_bits)
+static inline FT_HD uint64_t ft_bitvec_blocks(uint64_t n_bits)
 {
     return n_bits / FT_BLOCK_BITS + 1;
 }
 
 /* Bytes of the bits, of the rank directory, and number of hints of n_zeros zeros. */
-static inline uint64_t ft_bitvec_bytes(uint64_t n_bits)
+static inline FT_HD uint64_t ft_bitvec_bytes(uint64_t n_bits)
 {
     return ft_bitvec_blocks(n_bits) * (FT_BLOCK_BITS / 8);
 }
 
-static inline uint64_t ft_bitvec_rank_bytes(uint64_t n_bits)
+static inline FT_HD uint64_t ft_bitvec_rank_bytes(uint64_t n_bits)
 {
     return ft_bitvec_blocks(n_bits) * 16;
 }
 
-static inline uint64_t ft_bitvec_hints(uint64_t n_zeros)
+static inline FT_HD uint64_t ft_bitvec_hints(uint64_t n_zeros)
 {
     return n_zeros / FT_HINT_STEP + (n_zeros % FT_HINT_STEP != 0);
 }
 
 /* Ones in the block before its word number `word` (0 to 7), from the second directory
  * word, whose top bit is zero. */
-static inline uint64_t ft_block_ones(uint64_t counts, unsigned word)
+static inline FT_HD uint64_t ft_block_ones(uint64_t counts, unsigned word)
 {
     return counts >> (word ? 9 * (word - 1) : 63) & 0x1ff;
 }
 
 /* Ones before place i, i <= n_bits. */
-static inline uint64_t ft_bitvec_rank1(const ft_bitvec *b, uint64_t i)
+static inline FT_HD uint64_t ft_bitvec_rank1(const ft_bitvec *b, uint64_t i)
 {
     const uint64_t *r = b->rank + i / FT_BLOCK_BITS * 2;
     return r[0] + ft_block_ones(r[1], i / 64 % 8) +
            ft_popcount(b->words[i / 64] & ft_low_mask(i % 64));
 }
 
-static inline uint64_t ft_block_before(const ft_bitvec *b, uint64_t block, bool one)
+static inline FT_HD uint64_t ft_block_before(const ft_bitvec *b, uint64_t block,
+                                             bool one)
 {
     const uint64_t ones = b->rank[block * 2];
     return one ? ones : block * FT_BLOCK_BITS - ones;
 }
 
 /* Place of bit number k (from 0) with the value `one` in blocks lo to hi. */
-static inline uint64_t ft_bitvec_select_in(const ft_bitvec *b, uint64_t k, bool one,
-                                           uint64_t lo, uint64_t hi)
+static inline FT_HD uint64_t ft_bitvec_select_in(const ft_bitvec *b, uint64_t k,
+                                                 bool one, uint64_t lo, uint64_t hi)
 {
     while (hi - lo > 8) {
         const uint64_t mid = lo + (hi - lo) / 2;
@@ -99,7 +100,7 @@ static inline uint64_t ft_bitvec_select_in(const ft_bitvec *b, uint64_t k, bool 
 }
 
 /* Place of zero number k, k < n_bits - n_ones. */
-static inline uint64_t ft_bitvec_select0(const ft_bitvec *b, uint64_t k)
+static inline FT_HD uint64_t ft_bitvec_select0(const ft_bitvec *b, uint64_t k)
 {
     uint64_t lo = 0, hi = b->n_bits / FT_BLOCK_BITS;
     if (b->hints) {
@@ -113,23 +114,23 @@ static inline uint64_t ft_bitvec_select0(const ft_bitvec *b, uint64_t k)
 
 /* Place of one number k, k < n_ones. There are no hints of ones: the search is over the
  * whole directory. */
-static inline uint64_t ft_bitvec_select1(const ft_bitvec *b, uint64_t k)
+static inline FT_HD uint64_t ft_bitvec_select1(const ft_bitvec *b, uint64_t k)
 {
     return ft_bitvec_select_in(b, k, true, 0, b->n_bits / FT_BLOCK_BITS);
 }
 
 /* The first zero at or after place i; there is one in the vector. */
-static inline uint64_t ft_bitvec_next0(const ft_bitvec *b, uint64_t i)
+static inline FT_HD uint64_t ft_bitvec_next0(const ft_bitvec *b, uint64_t i)
 {
     uint64_t word = i / 64;
     uint64_t zeros = ~b->words[word] & ~ft_low_mask(i % 64);
     while (!zeros)
         zeros = ~b->words[++word];
-    return word * 64 + (unsigned)__builtin_ctzll(zeros);
+    return word * 64 + ft_lowest_bit(zeros);
 }
 
 /* Bits i to i + n - 1 (n is 1 to 64, i + n <= n_bits) as the low bits of a word. */
-static inline uint64_t ft_bitvec_get(const ft_bitvec *b, uint64_t i, unsigned n)
+static inline FT_HD uint64_t ft_bitvec_get(const ft_bitvec *b, uint64_t i, unsigned n)
 {
     const unsigned shift = i % 64;
     uint64_t w = b->words[i / 64] >> shift;
@@ -162,7 +163,7 @@ bool ft_bitvec_padding_ok(const ft_bitvec *b);
 
 /* Packed arrays (base/bits.h) of n fields: bytes, the spare word included, and are the
  * bits behind the last field zero? */
-static inline uint64_t ft_packed_bytes(uint64_t n, unsigned width)
+static inline FT_HD uint64_t ft_packed_bytes(uint64_t n, unsigned width)
 {
     return (ft_words(n * width) + 1) * 8;
 }

@@ -3,23 +3,14 @@
 
 #include "trie/ids.h"
 
-static uint64_t run_start(const ft_louds *l, uint64_t node)
-{
-    return node ? ft_bitvec_select0(&l->louds, node - 1) + 1 : 0;
-}
-
 ft_range ft_louds_children(const ft_trie *t, uint64_t node)
 {
-    const ft_louds *l = t->layout;
-    const uint64_t start = run_start(l, node);
-    return (ft_range){start - node + 1, ft_bitvec_next0(&l->louds, start) - start};
+    return ft_louds_children_of(t->layout, node);
 }
 
 unsigned ft_louds_flags(const ft_trie *t, uint64_t node)
 {
-    const ft_louds *l = t->layout;
-    return (ft_bit_get(l->terminal.words, node) ? FT_NODE_TERMINAL : 0) |
-           (ft_bit_get(l->louds.words, run_start(l, node)) ? FT_NODE_HAS_CHILDREN : 0);
+    return ft_louds_flags_of(t->layout, node);
 }
 
 void ft_louds_fetch(const ft_trie *t, uint64_t node)
@@ -39,7 +30,7 @@ uint64_t ft_louds_terminal_rank(const ft_trie *t, uint64_t node)
 
 uint64_t ft_louds_seek(const ft_trie *t, uint64_t node)
 {
-    return run_start(t->layout, node);
+    return ft_louds_run_start(t->layout, node);
 }
 
 ft_visit ft_louds_visit(const ft_trie *t, uint64_t node, uint64_t *place)

@@ -17,6 +17,25 @@ typedef struct ft_louds {
     ft_bitvec terminal; /* a bit a node; rank only where key numbers are stored */
 } ft_louds;
 
+/* The place of a node's run. */
+static inline FT_HD uint64_t ft_louds_run_start(const ft_louds *l, uint64_t node)
+{
+    return node ? ft_bitvec_select0(&l->louds, node - 1) + 1 : 0;
+}
+
+static inline FT_HD ft_range ft_louds_children_of(const ft_louds *l, uint64_t node)
+{
+    const uint64_t start = ft_louds_run_start(l, node);
+    return (ft_range){start - node + 1, ft_bitvec_next0(&l->louds, start) - start};
+}
+
+static inline FT_HD unsigned ft_louds_flags_of(const ft_louds *l, uint64_t node)
+{
+    const bool terminal = ft_bit_get(l->terminal.words, node);
+    const bool parent = ft_bit_get(l->louds.words, ft_louds_run_start(l, node));
+    return (terminal ? FT_NODE_TERMINAL : 0) | (parent ? FT_NODE_HAS_CHILDREN : 0);
+}
+
 /* Accessors for ft_trie_ops. */
 ft_range ft_louds_children(const ft_trie *t, uint64_t node);
 unsigned ft_louds_flags(const ft_trie *t, uint64_t node);

@@ -15,16 +15,7 @@ static void wide_labels(const ft_trie *t, uint64_t first, uint64_t count, uint32
 
 static uint64_t wide_find(const ft_trie *t, ft_range range, uint32_t token)
 {
-    const ft_wide *l = t->layout;
-    if (range.count == 0)
-        return UINT64_MAX;
-    const uint32_t *labels = l->labels + range.first - 1, *base = labels;
-    for (uint64_t n = range.count; n > 1;) {
-        const uint64_t half = n / 2;
-        base += base[half - 1] < token ? half : 0;
-        n -= half;
-    }
-    return *base == token ? range.first + (uint64_t)(base - labels) : UINT64_MAX;
+    return ft_wide_find_in(t->layout, range, token);
 }
 
 static uint32_t wide_probe(const ft_trie *t, uint64_t first, uint32_t count,
