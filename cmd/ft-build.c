@@ -13,7 +13,7 @@
 #include "common.h"
 #include "options.h"
 
-enum { MAX_LAYOUTS = 16, KEYS_BETWEEN_CLOCKS = 4096, COPY_BYTES = 1 << 16 };
+enum { MAX_LAYOUTS = 16, MAX_THREADS = 256, COPY_BYTES = 1 << 16 };
 enum { DEFAULT_MEMORY = 1 << 30 };
 
 typedef struct build {
@@ -21,6 +21,7 @@ typedef struct build {
     uint32_t layout;
     bool ids;
     uint32_t compress_level;
+    uint32_t n_threads; /* 0: one a processor */
     bool sort;
     uint64_t memory_bytes;
     const char *tmpdir;
@@ -50,6 +51,8 @@ static int parse(build *b, int argc, char **argv)
         {FT_OPT_U32, 0, "compress", &b->compress_level, "LEVEL",
          "compress the sections with zstd, for shipping [3]", .min = 1, .max = 19,
          .absent = "3"},
+        {FT_OPT_U32, 'j', "threads", &b->n_threads, "N", "threads [0: one a processor]",
+         .max = MAX_THREADS},
         FT_OPTIONS_END};
     const ft_command c = {.program = "ft-build",
                           .summary = "build an index from token sequences",
@@ -89,37 +92,17 @@ static ft_status open_keys(ft_keys **out, const build *b, ft_error *err)
     return ft_keys_open(out, &o, err);
 }
 
-static void show_progress(const build *b, const ft_keys *keys)
+static void show_progress(void *arg, const ft_keys *keys)
 {
+    const build *b = arg;
+    if (!ft_progress_due())
+        return;
     const ft_keys_counts n = ft_keys_counts_of(keys);
     const double seconds = ft_seconds() - b->started;
     char read[FT_COUNT_BYTES], rate[FT_COUNT_BYTES], bytes[FT_COUNT_BYTES];
     ft_progress("%s keys, %sB read, %s keys/s", ft_short_count(n.n_read, read),
                 ft_short_count(n.input_bytes, bytes),
                 ft_short_count((uint64_t)((double)n.n_read / seconds), rate));
-}
-
-static ft_status add_keys(const build *b, ft_builder *builder, ft_keys *keys,
-                          ft_error *err)
-{
-    for (bool more = true; more;) {
-        const ft_status st = ft_keys_gather(keys, &more, err);
-        if (st != FT_OK)
-            return st;
-        if (ft_progress_due())
-            show_progress(b, keys);
-    }
-    for (uint64_t i = 1;; i++) {
-        ft_key key;
-        ft_status st = ft_keys_next(keys, &key, err);
-        if (st != FT_OK || key.n == 0)
-            return st;
-        st = ft_builder_add(builder, key.tokens, key.n, key.lcp, err);
-        if (st != FT_OK)
-            return st;
-        if (i % KEYS_BETWEEN_CLOCKS == 0 && ft_progress_due())
-            show_progress(b, keys);
-    }
 }
 
 /* A file without a name, for an index on its way to a pipe. *out is a sink into it, *fd
@@ -209,7 +192,9 @@ static ft_status run(const build *b, ft_error *err)
 {
     const ft_build_options options = {.layout = ft_layout_name(b->layout),
                                       .ids = b->ids,
-                                      .compress_level = (int)b->compress_level};
+                                      .compress_level = (int)b->compress_level,
+                                      .n_threads = b->n_threads};
+    const ft_build_tick tick = {show_progress, (void *)b};
     ft_build_summary summary;
     ft_keys_counts counts;
     ft_sink *out = NULL;
@@ -223,7 +208,7 @@ static ft_status run(const build *b, ft_error *err)
     if (st == FT_OK)
         st = ft_builder_open(&builder, &options, err);
     if (st == FT_OK)
-        st = add_keys(b, builder, keys, err);
+        st = ft_builder_add_keys(builder, keys, &tick, err);
     if (st == FT_OK) {
         counts = ft_keys_counts_of(keys);
         ft_keys_close(keys); /* memory that the sort took goes to what follows */

@@ -15,8 +15,8 @@ static inline ft_status ft_cuda_status(ft_error *err, cudaError_t e, const char 
     if (e == cudaSuccess)
         return FT_OK;
     cudaGetLastError(); /* an error that is not sticky does not meet the next call */
-    return ft_fail(err, e == cudaErrorMemoryAllocation ? FT_ENOMEM : FT_EIO, "cuda: %s: %s",
-                   call, cudaGetErrorString(e));
+    return ft_fail(err, e == cudaErrorMemoryAllocation ? FT_ENOMEM : FT_EIO,
+                   "cuda: %s: %s", call, cudaGetErrorString(e));
 }
 
 #define FT_CUDA(err, call) ft_cuda_status((err), (call), #call)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * An index in device memory: its sections as they are, each in an allocation of its own.
+ * An index in device memory: its sections as they are, each in an allocation of its
+ * own.
  */
 #ifndef FT_GPU_DEVICE_INDEX_H
 #define FT_GPU_DEVICE_INDEX_H
@@ -12,13 +13,16 @@ typedef struct ft_device_index {
     const ft_index *index;
     const ft_trie *trie;
     uint32_t n_sections;
-    void **sections;    /* device memory, by section number */
-    uint64_t bytes;     /* of all of them */
-    double seconds;     /* that the copy took */
+    void **sections;  /* device memory, by section number */
+    uint64_t bytes;   /* of all of them */
+    double seconds;   /* that the copy took */
+    uint32_t *tables; /* the layout's own (launch.h: make_tables), or NULL */
 } ft_device_index;
 
-/* Copy the sections to the current device. FT_ENOMEM names the bytes needed and free. */
-ft_status ft_device_index_open(ft_device_index *d, const ft_index *index, ft_error *err);
+/* Copy the sections to the current device. FT_ENOMEM names the bytes needed and free.
+ */
+ft_status ft_device_index_open(ft_device_index *d, const ft_index *index,
+                               ft_error *err);
 void ft_device_index_close(ft_device_index *d);
 
 /* The device's address of what lies at `host` in a section; NULL for NULL. */

@@ -32,9 +32,8 @@ template <class View> struct kernels {
         cudaLaunchConfig_t c = {};
         c.gridDim = dim3(n_teams * cluster);
         c.blockDim = dim3(small ? SMALL_THREADS : LARGE_THREADS);
-        c.dynamicSmemBytes =
-            small ? sizeof(memory<SMALL_THREADS, FT_GPU_ROOM_SMALL>)
-                  : sizeof(memory<LARGE_THREADS, FT_GPU_ROOM_LARGE>);
+        c.dynamicSmemBytes = small ? sizeof(memory<SMALL_THREADS, FT_GPU_ROOM_SMALL>)
+                                   : sizeof(memory<LARGE_THREADS, FT_GPU_ROOM_LARGE>);
         c.stream = stream;
         attribute->id = cudaLaunchAttributeClusterDimension;
         attribute->val.clusterDim.x = cluster;
@@ -46,16 +45,19 @@ template <class View> struct kernels {
 
     static ft_status prepare(ft_error *err)
     {
+        static_assert(sizeof(memory<LARGE_THREADS, FT_GPU_ROOM_LARGE>) <=
+                          227 * 1024 - 64,
+                      "a block's shared memory");
         ft_status st = FT_OK;
         for (const uint32_t room : {FT_GPU_ROOM_SMALL, FT_GPU_ROOM_LARGE}) {
             cudaLaunchAttribute attribute;
             const size_t bytes =
                 config(room, 1, 1, &attribute, nullptr).dynamicSmemBytes;
             if (st == FT_OK)
-                st = FT_CUDA(err, cudaFuncSetAttribute(
-                                      of(room),
-                                      cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                      (int)bytes));
+                st = FT_CUDA(err,
+                             cudaFuncSetAttribute(
+                                 of(room), cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                 (int)bytes));
         }
         return st;
     }
@@ -113,18 +115,20 @@ template <class View> struct kernels {
         ft_gpu_question question = *q;
         ft_gpu_wide memory = *wide;
         void *args[] = {&view, &question, &memory};
-        return FT_CUDA(err, cudaLaunchCooperativeKernel(search_wide<View>,
-                                                        dim3((unsigned)(n * n_sm)),
-                                                        dim3(WIDE_THREADS), args, 0,
-                                                        stream));
+        return FT_CUDA(err, cudaLaunchCooperativeKernel(
+                                search_wide<View>, dim3((unsigned)(n * n_sm)),
+                                dim3(WIDE_THREADS), args, 0, stream));
     }
 };
 
 } // namespace ft
 
 #define FT_GPU_KERNELS(name, layout, View)                                             \
-    extern const ft_gpu_kernels name = {                                               \
-        layout, ft::kernels<View>::prepare, ft::kernels<View>::occupancy,              \
-        ft::kernels<View>::run, ft::kernels<View>::run_wide}
+    extern const ft_gpu_kernels name = {layout,                                        \
+                                        ft::kernels<View>::prepare,                    \
+                                        ft::kernels<View>::occupancy,                  \
+                                        View::make_tables,                             \
+                                        ft::kernels<View>::run,                        \
+                                        ft::kernels<View>::run_wide}
 
 #endif

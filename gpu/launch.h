@@ -29,6 +29,9 @@ typedef struct ft_gpu_kernels {
     ft_status (*occupancy)(uint32_t room, uint32_t cluster, uint32_t *n_teams,
                            ft_error *err);
 
+    /* Once an engine: tables that the layout needs. */
+    ft_status (*make_tables)(ft_device_index *index, ft_error *err);
+
     /* Launch the kernel of search.cuh. */
     ft_status (*search)(const ft_device_index *index, const ft_gpu_question *q,
                         const ft_gpu_plan *plan, cudaStream_t stream, ft_error *err);

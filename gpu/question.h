@@ -33,6 +33,8 @@ typedef struct ft_gpu_question {
     float token_threshold, sentence_threshold;
     const double *norm;  /* n_steps + 1 */
     ft_gpu_trace *trace; /* n_steps * beam a team */
+    uint8_t *scratch;    /* room for a record, scratch_bytes a team */
+    uint64_t scratch_bytes;
     /* Counters that only grow: query number 0 is the one that draws first_ticket, and
      * byte 0 of `out` is the one at out_base. */
     uint32_t *next_ticket;

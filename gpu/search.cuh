@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The search kernel: one launch runs all steps of a batch (paper Algorithm 1). A team of
- * one or more thread blocks takes a query from a queue and keeps it to the end: proposals
- * hashed in shared memory, (beam, child) pairs shared out over the whole team, exact
- * selection, results, backtrace, wire record. Where B, K or N are beyond ROOM, the
- * grid-wide kernel of wide.cuh does the same.
+ * The search kernel: one launch runs all steps of a batch (paper Algorithm 1). A team
+ * of one or more thread blocks takes a query from a queue and keeps it to the end:
+ * proposals hashed in shared memory, (beam, child) pairs shared out over the whole
+ * team, exact selection, results, backtrace, wire record. Where B, K or N are beyond
+ * ROOM, the grid-wide kernel of wide.cuh does the same.
  *
  * Assumes: blockDim.x = THREADS, a multiple of 32; grid a multiple of the cluster;
- * K, B, N <= ROOM.
+ * K, B, N <= ROOM. One file, since all of it is the one kernel.
  */
 #ifndef FT_GPU_SEARCH_CUH
 #define FT_GPU_SEARCH_CUH
@@ -39,15 +39,23 @@ struct finding { /* a result */
     uint16_t step, beam;
 };
 
+struct queued {     /* a match that is still to be looked at */
+    uint32_t child; /* place among its parent's children */
+    uint16_t beam, slot;
+};
+
+enum {
+    PAIRS = 2,
+    QUEUE = 32 * (PAIRS + 1)
+}; /* pairs a thread and round; a warp's queue */
+
 template <int THREADS, int ROOM> struct memory {
     enum {
         SLOTS = 2 * ROOM,
-        CANDIDATES = 4 * ROOM < 3 * THREADS ? 3 * THREADS : 4 * ROOM,
-        FINDINGS = ROOM + (ROOM < 2 * THREADS ? 2 * THREADS : ROOM),
+        CANDIDATES = ROOM + PAIRS * THREADS,
+        FINDINGS = ROOM + PAIRS * THREADS,
         EACH = (ROOM + THREADS - 1) / THREADS
     };
-    static_assert(CANDIDATES >= ROOM + 2 * THREADS, "room to go on after a trim");
-    static_assert(FINDINGS >= ROOM + 2 * THREADS, "room to go on after a trim");
     static_assert(sizeof(finding) * ROOM <= sizeof(candidate) * CANDIDATES, "reused");
 
     candidate candidates[CANDIDATES]; /* at the end: the team's best results */
@@ -57,10 +65,14 @@ template <int THREADS, int ROOM> struct memory {
     float sums[ROOM];
     uint32_t n_children[ROOM];
     uint32_t pairs_before[ROOM + 1];
-    uint32_t slot_code[SLOTS]; /* hash of the position's proposals */
-    uint32_t slot_logp[SLOTS]; /* ft_float_key of the highest */
-    uint16_t slot_proposal[SLOTS];
+    uint32_t slot_code[SLOTS];     /* hash of the position's proposals */
+    uint32_t slot_logp[SLOTS];     /* ft_float_key of the highest */
+    uint32_t slot_proposal[SLOTS]; /* the first of the token's */
     uint32_t tokens[ROOM], codes[ROOM];
+    union {
+        queued queue[THREADS / 32][QUEUE];
+        rank_key list_copy[SELECT_LIST]; /* never while matches are queued */
+    };
     uint16_t lengths[ROOM];
     uint32_t n_candidates, n_findings;
     uint32_t n_kept[2]; /* by the step's parity; block 0's count */
@@ -84,6 +96,7 @@ template <class View, int THREADS, int ROOM> struct searcher {
     const ft_gpu_question &q;
     mem &m;
     const team all;
+    uint8_t *scratch; /* the record, before it goes over the bus */
 
     __device__ rank_key key_of(const candidate &c) const
     {
@@ -96,6 +109,7 @@ template <class View, int THREADS, int ROOM> struct searcher {
         for (int i = threadIdx.x; i < mem::SLOTS; i += THREADS) {
             m.slot_code[i] = FT_NO_TOKEN;
             m.slot_logp[i] = 0;
+            m.slot_proposal[i] = ~0u;
         }
         clear_bins(m.select);
         if (threadIdx.x == 0) {
@@ -119,7 +133,7 @@ template <class View, int THREADS, int ROOM> struct searcher {
             const float logp = q.logp[at + k];
             uint32_t code = FT_NO_TOKEN;
             if (token != FT_NO_TOKEN && logp > q.token_threshold)
-                code = view.code(token, step + 1);
+                code = view.code(token, step);
             m.tokens[k] = token;
             m.codes[k] = code;
             if (code == FT_NO_TOKEN)
@@ -135,7 +149,7 @@ template <class View, int THREADS, int ROOM> struct searcher {
                 slot = (slot + 1) & (mem::SLOTS - 1);
             }
             atomicMax(&m.slot_logp[slot], key);
-            m.slot_proposal[slot] = (uint16_t)k; /* any of the token's slots */
+            atomicMin(&m.slot_proposal[slot], k); /* the same in every block */
         }
         best = warp_max(best);
         worst = ~warp_max(~worst);
@@ -165,7 +179,7 @@ template <class View, int THREADS, int ROOM> struct searcher {
     }
 
     /* Child ranges of all beams, and the pairs before each. */
-    __device__ void count_pairs(uint32_t n_beams)
+    __device__ void count_pairs(uint32_t n_beams, uint32_t step)
     {
         uint32_t n[mem::EACH], best = 0, worst = ~0u;
         for (int i = 0; i < mem::EACH; i++) {
@@ -173,7 +187,7 @@ template <class View, int THREADS, int ROOM> struct searcher {
             n[i] = 0;
             if (beam >= n_beams)
                 continue;
-            const ft_range r = view.children(m.nodes[beam]);
+            const ft_range r = view.children(m.nodes[beam], step);
             m.first[beam] = r.first;
             m.n_children[beam] = (uint32_t)r.count;
             n[i] = by_proposal((uint32_t)r.count) ? q.n_proposals : (uint32_t)r.count;
@@ -198,46 +212,117 @@ template <class View, int THREADS, int ROOM> struct searcher {
             m.pairs_before[n_beams] = total;
     }
 
-    /* The match of pair number x, if it is one. */
-    struct match {
-        uint32_t beam, slot;
-        uint64_t node; /* UINT64_MAX: none */
-    };
-
-    __device__ match join(uint32_t x, uint32_t n_beams, uint32_t step) const
+    /* The beam that pair number x is of. */
+    __device__ uint32_t beam_of(uint32_t x, uint32_t n_beams) const
     {
-        uint32_t lo = 0, hi = n_beams;
-        while (hi - lo > 1) {
-            const uint32_t mid = (lo + hi) / 2;
-            if (m.pairs_before[mid] <= x)
-                lo = mid;
-            else
-                hi = mid;
+        uint32_t lo = 0, n = n_beams;
+        while (n > 1) {
+            const uint32_t half = n / 2;
+            lo += m.pairs_before[lo + half] <= x ? half : 0;
+            n -= half;
         }
-        match found = {lo, 0, UINT64_MAX};
-        const uint32_t i = x - m.pairs_before[lo], n = m.n_children[lo];
-        if (!by_proposal(n)) {
-            const uint64_t node = m.first[lo] + i;
-            const int slot = find_slot(view.code_of(node, step + 1));
-            if (slot >= 0) {
-                found.slot = slot;
-                found.node = node;
-            }
-            return found;
-        }
+        return lo;
+    }
+
+    /* Proposal number i among the children of a hub. */
+    __device__ bool search_hub(uint32_t beam, uint32_t i, uint32_t step,
+                               queued *found) const
+    {
         const uint32_t code = m.codes[i];
         if (code == FT_NO_TOKEN)
-            return found;
-        found.slot = find_slot(code);
-        if (m.slot_proposal[found.slot] == i) /* a token's several slots count once */
-            found.node = view.find({m.first[lo], n}, m.tokens[i], code);
-        return found;
+            return false;
+        const int slot = find_slot(code);
+        if (m.slot_proposal[slot] != i) /* a token's several slots count once */
+            return false;
+        const ft_range children = {m.first[beam], m.n_children[beam]};
+        const uint64_t node = view.find(children, m.tokens[i], step);
+        *found = {(uint32_t)(node - children.first), (uint16_t)beam, (uint16_t)slot};
+        return node != UINT64_MAX;
+    }
+
+    /* Join PAIRS pairs a thread from x on, THREADS apart, below `to`: those that match
+     * go to the warp's queue. The loads of the pairs overlap. */
+    __device__ void join(uint32_t x, uint32_t to, uint32_t n_beams, uint32_t step,
+                         queued *queue, uint32_t *n_queued) const
+    {
+        uint32_t beam[PAIRS], child[PAIRS], code[PAIRS];
+        bool hub[PAIRS];
+#pragma unroll
+        for (int i = 0; i < PAIRS; i++) {
+            const uint32_t at = min(x + i * THREADS, to - 1); /* spare lanes repeat */
+            beam[i] = beam_of(at, n_beams);
+            child[i] = at - m.pairs_before[beam[i]];
+            hub[i] = by_proposal(m.n_children[beam[i]]);
+        }
+#pragma unroll
+        for (int i = 0; i < PAIRS; i++)
+            code[i] = view.code_of(m.first[beam[i]] + (hub[i] ? 0 : child[i]), step);
+#pragma unroll
+        for (int i = 0; i < PAIRS; i++) {
+            queued found = {child[i], (uint16_t)beam[i], 0};
+            bool match = x + i * THREADS < to;
+            if (match && hub[i]) {
+                match = search_hub(beam[i], child[i], step, &found);
+            } else if (match) {
+                const int slot = find_slot(code[i]);
+                found.slot = (uint16_t)slot;
+                match = slot >= 0;
+            }
+            const unsigned lanes = __ballot_sync(~0u, match), lane = threadIdx.x % 32;
+            if (match)
+                queue[*n_queued + __popc(lanes & ((1u << lane) - 1))] = found;
+            *n_queued += __popc(lanes);
+        }
+        __syncwarp();
+    }
+
+    /* Look at the last n <= 32 queued matches, a lane each: admit them, and keep each
+     * as candidate, finding or both. */
+    __device__ void look(const queued *queue, uint32_t n, uint32_t step)
+    {
+        const bool last = step + 1 == q.n_steps;
+        const unsigned lane = threadIdx.x % 32;
+        bool as_beam = false, as_result = false;
+        queued e = {0, 0, 0};
+        uint64_t node = 0;
+        float sum = 0;
+        double score = 0;
+        bool admitted = lane < n;
+        if (admitted) {
+            e = queue[lane];
+            node = m.first[e.beam] + e.child;
+            admitted = ft_admit(m.sums[e.beam], key_float(m.slot_logp[e.slot]),
+                                q.token_threshold, q.sentence_threshold, &sum);
+        }
+        if (admitted) {
+            score = (double)sum * q.norm[step + 1];
+            as_beam = !last && double_key(sum) >= m.candidate_bound;
+            as_result = double_key(score) >= m.finding_bound;
+            if (as_beam || as_result) {
+                const unsigned flags = view.flags(node, step);
+                as_beam = as_beam && (flags & FT_NODE_HAS_CHILDREN);
+                as_result = as_result && (flags & FT_NODE_TERMINAL);
+            }
+        }
+        if (q.stats) {
+            const unsigned n_admitted = __popc(__ballot_sync(~0u, admitted));
+            if (lane == 0)
+                atomicAdd(&m.n_admitted, (unsigned long long)n_admitted);
+        }
+        const uint32_t c = take_place(&m.n_candidates, as_beam);
+        if (as_beam)
+            m.candidates[c] = {sum, (uint32_t)node, e.beam,
+                               (uint16_t)m.slot_proposal[e.slot],
+                               (uint32_t)(node >> 32)};
+        const uint32_t f = take_place(&m.n_findings, as_result);
+        if (as_result)
+            m.findings[f] = {score, node, m.tokens[m.slot_proposal[e.slot]],
+                             (uint16_t)step, e.beam};
     }
 
     /* Keep the best B of this block's candidates, so that there is room to go on. */
     __device__ void trim_candidates()
     {
-        __syncthreads();
         const uint32_t n = m.n_candidates;
         const auto get = [&](uint32_t i) { return key_of(m.candidates[i]); };
         if (n <= q.beam)
@@ -249,7 +334,6 @@ template <class View, int THREADS, int ROOM> struct searcher {
 
     __device__ void trim_findings()
     {
-        __syncthreads();
         const uint32_t n = m.n_findings;
         const auto get = [&](uint32_t i) {
             return rank_key{m.findings[i].score, m.findings[i].node};
@@ -338,63 +422,50 @@ template <class View, int THREADS, int ROOM> struct searcher {
     /* This block's share of the step's pairs: candidates and findings appended. */
     __device__ void expand(uint32_t step, uint32_t n_beams)
     {
-        const bool last = step + 1 == q.n_steps;
+        enum { ROUND = PAIRS * THREADS };
         const uint64_t total = m.pairs_before[n_beams];
         const uint32_t from = (uint32_t)(total * all.rank / all.size);
         const uint32_t to = (uint32_t)(total * (all.rank + 1) / all.size);
-        const double norm = q.norm[step + 1];
-        uint32_t since_candidates = m.n_candidates, since_findings = m.n_findings;
-        uint32_t n_admitted = 0;
-        for (uint32_t base = from; base < to; base += THREADS) {
-            /* A whole round fits; counts are exact only at the trims. */
-            if (since_candidates + THREADS > mem::CANDIDATES) {
-                trim_candidates();
-                since_candidates = m.n_candidates;
-                __syncthreads();
-            }
-            if (since_findings + THREADS > mem::FINDINGS) {
-                trim_findings();
-                since_findings = m.n_findings;
-                __syncthreads();
-            }
-            const uint32_t x = base + threadIdx.x;
-            bool as_beam = false, as_result = false;
-            match found = {0, 0, UINT64_MAX};
-            float sum = 0;
-            double score = 0;
-            if (x < to)
-                found = join(x, n_beams, step);
-            if (found.node != UINT64_MAX &&
-                ft_admit(m.sums[found.beam], key_float(m.slot_logp[found.slot]),
-                         q.token_threshold, q.sentence_threshold, &sum)) {
-                n_admitted++;
-                score = (double)sum * norm;
-                as_beam = !last && double_key(sum) >= m.candidate_bound;
-                as_result = double_key(score) >= m.finding_bound;
-                if (as_beam || as_result) {
-                    const unsigned flags = view.flags(found.node);
-                    as_beam = as_beam && (flags & FT_NODE_HAS_CHILDREN);
-                    as_result = as_result && (flags & FT_NODE_TERMINAL);
-                }
-            }
-            const uint16_t proposal = m.slot_proposal[found.slot];
-            const uint32_t c = take_place(&m.n_candidates, as_beam);
-            if (as_beam)
-                m.candidates[c] = {sum, (uint32_t)found.node, (uint16_t)found.beam,
-                                   proposal, (uint32_t)(found.node >> 32)};
-            const uint32_t f = take_place(&m.n_findings, as_result);
-            if (as_result)
-                m.findings[f] = {score, found.node, m.tokens[proposal],
-                                 (uint16_t)step, (uint16_t)found.beam};
-            since_candidates += last ? 0 : THREADS;
-            since_findings += THREADS;
-        }
-        if (q.stats) {
-            atomicAdd(&m.n_admitted, (unsigned long long)n_admitted);
-            if (threadIdx.x == 0)
-                m.n_probes = to - from;
-        }
+        queued *queue = m.queue[threadIdx.x / 32];
+        uint32_t n_queued = 0;
+        /* At most so many there may be, until they are counted again. */
+        uint32_t n_candidates = 0, n_findings = m.n_findings;
         __syncthreads();
+        for (uint32_t base = from; base < to; base += ROUND) {
+            if (n_candidates + ROUND > mem::CANDIDATES ||
+                n_findings + ROUND > mem::FINDINGS) {
+                look(queue, n_queued, step);
+                n_queued = 0;
+                make_room(ROUND);
+                n_candidates = m.n_candidates;
+                n_findings = m.n_findings;
+                __syncthreads();
+            }
+            join(base + threadIdx.x, to, n_beams, step, queue, &n_queued);
+            while (n_queued >= 32) {
+                n_queued -= 32;
+                look(queue + n_queued, 32, step);
+            }
+            n_candidates += ROUND;
+            n_findings += ROUND;
+        }
+        look(queue, n_queued, step);
+        if (q.stats && threadIdx.x == 0)
+            m.n_probes = to - from;
+        __syncthreads();
+    }
+
+    /* Trim what has no room for `more`. */
+    __device__ void make_room(uint32_t more)
+    {
+        __syncthreads();
+        const bool candidates = m.n_candidates + more > mem::CANDIDATES;
+        const bool findings = m.n_findings + more > mem::FINDINGS;
+        __syncthreads();
+        if (candidates)
+            trim_candidates();
+        if (findings)
+            trim_findings();
     }
 
     /* The team's best B candidates become the frontier of every block. */
@@ -412,7 +483,8 @@ template <class View, int THREADS, int ROOM> struct searcher {
             const float best = key_float(m.best_sum) + key_float(m.best_logp);
             const float worst = fmaxf(key_float(m.worst_sum) + key_float(m.worst_logp),
                                       q.sentence_threshold);
-            v = select_best(all, m.select, bin_scale::over(best, worst), n, q.beam, get);
+            v = select_best(all, m.select, bin_scale::over(best, worst), n, q.beam,
+                            get);
         }
         for (uint32_t base = 0; base < n; base += THREADS) {
             const uint32_t i = base + threadIdx.x;
@@ -459,6 +531,7 @@ template <class View, int THREADS, int ROOM> struct searcher {
         };
         uint32_t key_best, key_worst, total = 0;
         const uint32_t n = m.n_findings;
+        all.sync(); /* all have read the last step's counts */
         clear_step(0);
         __syncthreads();
         value_range(n, get, &key_best, &key_worst);
@@ -525,20 +598,26 @@ template <class View, int THREADS, int ROOM> struct searcher {
         const uint64_t bytes = 8 + 16ull * n + 4ull * total;
         if (all.rank == 0 && threadIdx.x == 0) {
             /* Records lie at multiples of 8. */
-            const uint64_t at =
-                atomicAdd(q.out_used, (bytes + 7) / 8 * 8) - q.out_base;
+            const uint64_t at = atomicAdd(q.out_used, (bytes + 7) / 8 * 8) - q.out_base;
             for (unsigned r = 0; r < all.size; r++)
                 *all.at(&m.record, r) = at;
             q.records[m.query] = {at, bytes};
         }
         all.sync();
         write_record(best, n, trace);
+        all.sync();
+        /* Over the bus in whole lines. */
+        const uint64_t *from = reinterpret_cast<const uint64_t *>(scratch);
+        uint64_t *to = reinterpret_cast<uint64_t *>(q.out + m.record);
+        for (uint64_t i = all.rank * THREADS + threadIdx.x; i < (bytes + 7) / 8;
+             i += step)
+            to[i] = from[i];
     }
 
     __device__ void write_record(const finding *best, uint32_t n,
                                  const ft_gpu_trace *trace) const
     {
-        uint8_t *record = q.out + m.record;
+        uint8_t *record = scratch;
         double *scores = reinterpret_cast<double *>(record + 8);
         uint64_t *ends = reinterpret_cast<uint64_t *>(record + 8 + 8ull * n);
         uint32_t *tokens = reinterpret_cast<uint32_t *>(record + 8 + 16ull * n);
@@ -576,7 +655,7 @@ template <class View, int THREADS, int ROOM> struct searcher {
             clear_step(step & 1);
             __syncthreads();
             take_proposals(step);
-            count_pairs(n_beams);
+            count_pairs(n_beams, step);
             __syncthreads();
             expand(step, n_beams);
             const uint32_t n_kept = step + 1 < q.n_steps ? prune(step, trace) : 0;
@@ -590,12 +669,16 @@ template <class View, int THREADS, int ROOM> struct searcher {
 
 template <class View, int THREADS, int ROOM>
 __global__ void __launch_bounds__(THREADS)
-    search(const View view, const ft_gpu_question q)
+    search(const __grid_constant__ View view, const __grid_constant__ ft_gpu_question q)
 {
     extern __shared__ __align__(16) unsigned char raw[];
     memory<THREADS, ROOM> &m = *reinterpret_cast<memory<THREADS, ROOM> *>(raw);
     const team all = team::whole();
-    searcher<View, THREADS, ROOM> s = {view, q, m, all};
+    if (threadIdx.x == 0)
+        m.select.list_copy = m.list_copy;
+    all.sync(); /* shared memory of a block exists once it runs */
+    uint8_t *scratch = q.scratch + (blockIdx.x / all.size) * q.scratch_bytes;
+    searcher<View, THREADS, ROOM> s = {view, q, m, all, scratch};
     ft_gpu_trace *trace =
         q.trace + (uint64_t)(blockIdx.x / all.size) * q.n_steps * q.beam;
     for (;;) {

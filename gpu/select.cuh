@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Exact selection of the best `want` of the items that a team holds in shared memory, in
- * the order of base/score.h. One histogram over linear bins finds the bin that holds the
- * border; its few items are ranked by counting. Where that bin is crowded (ties), passes
- * over the bits of value and node narrow it down first.
+ * Exact selection of the best `want` of the items that a team holds in shared memory,
+ * in the order of base/score.h. One histogram over linear bins finds the bin that holds
+ * the border; its few items are ranked by counting. Where that bin is crowded (ties),
+ * passes over the bits of value and node narrow it down first.
  */
 #ifndef FT_GPU_SELECT_CUH
 #define FT_GPU_SELECT_CUH
@@ -50,7 +50,8 @@ static __device__ inline unsigned digit_of(const rank_key &k, int pass)
 struct bin_scale {
     float best, scale;
 
-    /* Linear bins from `best_` down to `worst`; all in one bin where that is no range. */
+    /* Linear bins from `best_` down to `worst`; all in one bin where that is no range.
+     */
     static __device__ bin_scale over(float best_, float worst)
     {
         const float width = best_ - worst;
@@ -60,17 +61,16 @@ struct bin_scale {
 
     __device__ int bin(float value) const
     {
-        return scale == 0.0f ? 0
-                             : min((int)((best - value) * scale), SELECT_BINS - 1);
+        return scale == 0.0f ? 0 : min((int)((best - value) * scale), SELECT_BINS - 1);
     }
 };
 
 /* Which items stay. */
 struct verdict {
     bin_scale bins;
-    int bin;         /* items of better bins stay, of worse ones go */
-    bool whole_bin;  /* the border bin's items all stay */
-    rank_key worst;  /* else: those not behind this one */
+    int bin;        /* items of better bins stay, of worse ones go */
+    bool whole_bin; /* the border bin's items all stay */
+    rank_key worst; /* else: those not behind this one */
 
     __device__ bool keeps(const rank_key &k) const
     {
@@ -87,14 +87,13 @@ struct verdict {
 template <int THREADS> struct select_memory {
     uint32_t bins[SELECT_BINS];
     rank_key list[SELECT_LIST];
-    rank_key list_copy[SELECT_LIST];
+    rank_key *list_copy; /* SELECT_LIST of the block's own, set once */
     rank_key worst;
     uint32_t n_list, border, above, inside;
     typename cub::BlockScan<uint32_t, THREADS>::TempStorage scan;
 };
 
-template <int THREADS>
-static __device__ void clear_bins(select_memory<THREADS> &m)
+template <int THREADS> static __device__ void clear_bins(select_memory<THREADS> &m)
 {
     for (int i = threadIdx.x; i < SELECT_BINS; i += THREADS)
         m.bins[i] = 0;
@@ -152,8 +151,8 @@ static __device__ void rank_border(const team &t, select_memory<THREADS> &m,
     __syncthreads();
 }
 
-/* Which of the team's items are its best `want`, where it has more. get(i) is the key of
- * this block's item i < n. Bins are clear, and n and all items are settled, with a
+/* Which of the team's items are its best `want`, where it has more. get(i) is the key
+ * of this block's item i < n. Bins are clear, and n and all items are settled, with a
  * barrier of the team since. Every thread of the team gets the same verdict; no thread
  * reads bins or list of another block after the caller's next team barrier. */
 template <int THREADS, class Get>

@@ -22,7 +22,7 @@ typedef struct ft_slot {
     ft_gpu_room pinned_in, device_in;
     ft_gpu_room pinned_out;
     ft_gpu_room records; /* pinned */
-    ft_gpu_room norm, trace, stats;
+    ft_gpu_room trace, scratch, stats;
     ft_gpu_room counters; /* {ticket, used} */
     uint32_t tickets;     /* what the counters stand at */
     uint64_t used;
@@ -33,9 +33,9 @@ void ft_slot_close(ft_slot *s);
 
 /* Copy queries first .. first + n - 1 in and state the question for n_teams teams. The
  * copies are on the stream when this returns. */
-ft_status ft_slot_fill(ft_slot *s, const ft_batch *batch, const ft_search_params *params,
-                       uint32_t first, uint32_t n, uint32_t n_teams, bool stats,
-                       ft_gpu_question *q, ft_error *err);
+ft_status ft_slot_fill(ft_slot *s, const ft_batch *batch,
+                       const ft_search_params *params, uint32_t first, uint32_t n,
+                       uint32_t n_teams, bool stats, ft_gpu_question *q, ft_error *err);
 
 /* Append the finished chunk's records to *out, in the order of the queries. */
 ft_status ft_slot_gather(ft_slot *s, ft_results *out, ft_error *err);

@@ -37,8 +37,8 @@ struct team {
         return blockIdx.x / all.size;
     }
 
-    /* A barrier of all threads; what was written to shared or device memory before it is
-     * seen by the team after it. */
+    /* A barrier of all threads; what was written to shared or device memory before it
+     * is seen by the team after it. */
     __device__ void sync() const
     {
 #if __CUDA_ARCH__ >= 900

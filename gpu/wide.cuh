@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The grid-wide search: any B, K, N and T, one query at a time, everything in device
- * memory. All blocks of a cooperative launch work on the query and meet at grid barriers.
- * Slower than the kernel of search.cuh where that fits, and the same answer.
+ * memory. All blocks of a cooperative launch work on the query and meet at grid
+ * barriers. Slower than the kernel of search.cuh where that fits, and the same answer.
  *
- * Candidates are appended to a buffer. A warp reserves room for all that an item of work
- * can make before it takes the item; when there is no room, the grid selects the best B
- * and goes on: nothing is dropped.
+ * Candidates are appended to a buffer. A warp reserves room for all that an item of
+ * work can make before it takes the item; when there is no room, the grid selects the
+ * best B and goes on: nothing is dropped.
  */
 #ifndef FT_GPU_WIDE_CUH
 #define FT_GPU_WIDE_CUH
@@ -75,7 +75,7 @@ template <class View> struct wide_searcher {
             const float logp = q.logp[at + k];
             uint32_t code = FT_NO_TOKEN;
             if (token != FT_NO_TOKEN && logp > q.token_threshold)
-                code = view.code(token, step + 1);
+                code = view.code(token, step);
             w.codes[k] = code;
             if (code == FT_NO_TOKEN)
                 continue;
@@ -115,20 +115,22 @@ template <class View> struct wide_searcher {
     }
 
     /* Child ranges, then (block 0) the items before each beam. */
-    __device__ void count_items(uint64_t n_beams)
+    __device__ void count_items(uint64_t n_beams, uint32_t step)
     {
         for (uint64_t i = thread; i < n_beams; i += n_threads)
-            w.children[i] = view.children(w.nodes[i]);
+            w.children[i] = view.children(w.nodes[i], step);
         sync();
         if (blockIdx.x == 0) {
-            __shared__ typename cub::BlockScan<uint64_t, WIDE_THREADS>::TempStorage scan;
+            __shared__
+                typename cub::BlockScan<uint64_t, WIDE_THREADS>::TempStorage scan;
             uint64_t before = 0;
             for (uint64_t base = 0; base < n_beams; base += WIDE_THREADS) {
                 const uint64_t i = base + threadIdx.x;
                 uint64_t n = 0, ahead, total;
                 if (i < n_beams)
                     n = (pairs_of(w.children[i].count) + WIDE_ITEM - 1) / WIDE_ITEM;
-                cub::BlockScan<uint64_t, WIDE_THREADS>(scan).ExclusiveSum(n, ahead, total);
+                cub::BlockScan<uint64_t, WIDE_THREADS>(scan).ExclusiveSum(n, ahead,
+                                                                          total);
                 if (i < n_beams)
                     w.items_before[i] = before + ahead;
                 before += total;
@@ -156,10 +158,10 @@ template <class View> struct wide_searcher {
                 return UINT64_MAX;
             *token = q.tokens[at + pair];
             *logp_key = w.slot_logp[slot];
-            return view.find(children, *token, code);
+            return view.find(children, *token, step);
         }
         const uint64_t node = children.first + pair;
-        const int64_t slot = find_slot(view.code_of(node, step + 1));
+        const int64_t slot = find_slot(view.code_of(node, step));
         if (slot < 0)
             return UINT64_MAX;
         *token = q.tokens[at + w.slot_proposal[slot]];
@@ -202,8 +204,9 @@ template <class View> struct wide_searcher {
                 node = join(children, pair, step, &token, &key);
             if (node != UINT64_MAX) {
                 const float rho = __uint_as_float(key >> 31 ? key & 0x7fffffffu : ~key);
-                if (ft_admit(sigma, rho, q.token_threshold, q.sentence_threshold, &sum)) {
-                    flags = view.flags(node);
+                if (ft_admit(sigma, rho, q.token_threshold, q.sentence_threshold,
+                             &sum)) {
+                    flags = view.flags(node, step);
                     if (q.stats)
                         atomicAdd(&c.n_admitted, 1ull);
                 }
@@ -215,8 +218,8 @@ template <class View> struct wide_searcher {
                 w.candidates[a] = {sum, node, token, (uint32_t)lo, step, 0};
             const uint64_t b = take(&c.n_findings, as_result);
             if (as_result)
-                w.findings[b] = {(double)sum * q.norm[step + 1], node, token,
-                                 (uint32_t)lo, step, 0};
+                w.findings[b] = {
+                    (double)sum * q.norm[step + 1], node, token, (uint32_t)lo, step, 0};
         }
         if (q.stats && threadIdx.x % 32 == 0) {
             const uint64_t left = n_pairs - from;
@@ -259,7 +262,8 @@ template <class View> struct wide_searcher {
         __shared__ unsigned digits[SELECT_PASSES];
         __shared__ uint32_t mine[SELECT_BINS];
         if (n <= want)
-            return; /* the same for all: nobody writes *n_items before the next barrier */
+            return; /* the same for all: nobody writes *n_items before the next barrier
+                     */
         int pass = 0;
         if (leader()) {
             c.need = want;
@@ -327,11 +331,9 @@ template <class View> struct wide_searcher {
             work_on(step, n_beams);
             sync();
             const bool done = c.next_item >= c.n_items;
-            const uint64_t n_candidates = c.n_candidates;
             sync();
             if (done)
                 return;
-            (void)n_candidates;
             select(w.candidates, &c.n_candidates, q.beam);
             select(w.findings, &c.n_findings, q.n_results);
             if (leader()) {
@@ -393,13 +395,14 @@ template <class View> struct wide_searcher {
     __device__ void place_record(uint64_t n)
     {
         if (blockIdx.x == 0) {
-            __shared__ typename cub::BlockScan<uint64_t, WIDE_THREADS>::TempStorage scan;
+            __shared__
+                typename cub::BlockScan<uint64_t, WIDE_THREADS>::TempStorage scan;
             uint64_t before = 0;
             for (uint64_t base = 0; base < n; base += WIDE_THREADS) {
                 const uint64_t i = base + threadIdx.x;
                 uint64_t length = i < n ? w.findings[i].step + 1 : 0, ahead, total;
                 cub::BlockScan<uint64_t, WIDE_THREADS>(scan).ExclusiveSum(length, ahead,
-                                                                       total);
+                                                                          total);
                 if (i < n)
                     w.items_before[i] = before + ahead;
                 before += total;
@@ -465,7 +468,7 @@ template <class View> struct wide_searcher {
         for (uint32_t step = 0; step < q.n_steps && n_beams; step++) {
             const long long start = clock64();
             take_proposals(step);
-            count_items(n_beams);
+            count_items(n_beams, step);
             expand(step, n_beams);
             const uint64_t n_kept = step + 1 < q.n_steps ? prune(step) : 0;
             note_stats(step, n_beams, n_kept, start);
@@ -477,12 +480,14 @@ template <class View> struct wide_searcher {
 
 template <class View>
 __global__ void __launch_bounds__(WIDE_THREADS)
-    search_wide(const View view, const ft_gpu_question q, const ft_gpu_wide w)
+    search_wide(const __grid_constant__ View view,
+                const __grid_constant__ ft_gpu_question q,
+                const __grid_constant__ ft_gpu_wide w)
 {
     const uint64_t thread = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;
     wide_counters &c = *static_cast<wide_counters *>(w.counters);
-    wide_searcher<View> s = {
-        view, q, w, c, thread, (uint64_t)gridDim.x * blockDim.x, 0};
+    wide_searcher<View> s = {view, q, w, c, thread, (uint64_t)gridDim.x * blockDim.x,
+                             0};
     for (uint32_t query = 0; query < q.n_queries; query++) {
         s.query = query;
         s.run();

@@ -55,12 +55,12 @@ static ft_status fail_again(const ft_stream *s, ft_error *err)
     return s->failure.status;
 }
 
-static bool readable(int fd)
+static bool readable(int fd, int ms)
 {
     struct pollfd p = {.fd = fd, .events = POLLIN};
     int n;
     do
-        n = poll(&p, 1, 0);
+        n = poll(&p, 1, ms);
     while (n < 0 && errno == EINTR);
     return n != 0;
 }
@@ -88,7 +88,7 @@ static ft_status read_file(ft_stream *s, void *to, size_t n, size_t *got)
  * the file has something to say now. */
 static ft_status refill_raw(ft_stream *s, bool wait)
 {
-    if (s->raw_ended || (!wait && !readable(s->fd)))
+    if (s->raw_ended || (!wait && !readable(s->fd, 0)))
         return FT_OK;
     if (!s->raw_buf) {
         s->raw_buf = ft_alloc_aligned(BUFFER_BYTES, 1, &s->failure);
@@ -271,7 +271,7 @@ static ft_status pull(ft_stream *s, void *to, size_t n, bool wait, size_t *got)
     if (s->zstd)
         return pull_zstd(s, to, n, wait, got);
     const bool ready = wait || s->raw_ended || s->raw_begin < s->raw_end;
-    return ready || readable(s->fd) ? pull_plain(s, to, n, got) : FT_OK;
+    return ready || readable(s->fd, 0) ? pull_plain(s, to, n, got) : FT_OK;
 }
 
 /* Room behind buf[end): move what is left to the front, or grow as data arrives, so
@@ -422,6 +422,29 @@ ft_status ft_stream_read(ft_stream *s, void *to, size_t n, size_t *got, ft_error
         return fail_again(s, err);
     *got = done;
     return FT_OK;
+}
+
+ft_status ft_stream_read_some(ft_stream *s, void *to, size_t n, size_t *got,
+                              ft_error *err)
+{
+    *got = take_buffered(s, to, n);
+    if (*got == 0 && n && s->failure.status == FT_OK) {
+        if (s->started) {
+            pull(s, to, n, true, got);
+            s->offset += *got;
+        } else {
+            fill(s, 1, true);
+            *got = take_buffered(s, to, n);
+        }
+    }
+    return *got == 0 && s->failure.status != FT_OK ? fail_again(s, err) : FT_OK;
+}
+
+bool ft_stream_wait(const ft_stream *s, int ms)
+{
+    const bool settled = s->ended || s->raw_ended || s->failure.status != FT_OK;
+    return s->begin < s->end || s->raw_begin < s->raw_end || settled ||
+           readable(s->fd, ms);
 }
 
 bool ft_stream_ready(ft_stream *s)

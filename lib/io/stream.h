@@ -43,6 +43,14 @@ void ft_stream_skip(ft_stream *s, size_t n);
 /* Read up to n bytes; *got < n only at end of input. */
 ft_status ft_stream_read(ft_stream *s, void *to, size_t n, size_t *got, ft_error *err);
 
+/* The same, but less is enough: what there is, at least a byte, 0 only at the end. What
+ * was read is in *got whatever the outcome. */
+ft_status ft_stream_read_some(ft_stream *s, void *to, size_t n, size_t *got,
+                              ft_error *err);
+
+/* Wait up to ms milliseconds for input. False: there is none yet. */
+bool ft_stream_wait(const ft_stream *s, int ms);
+
 /* Would reading go on without waiting (bytes buffered, input readable, or at its end)?
  */
 bool ft_stream_ready(ft_stream *s);

@@ -13,22 +13,7 @@
 
 #include "io/decimal.h"
 #include "io/formats.h"
-
-/* A line longer than this is read byte-wise, not buffered: it is blanks or an error,
- * since the longest key without needless blanks and zeros takes 720,885 bytes. */
-enum { MAX_WINDOW_LINE = 1 << 20 };
-
-struct ft_tokens {
-    ft_stream *in;
-    bool binary;
-    const uint8_t *base, *p, *end; /* window; base .. p is used up */
-    const uint8_t *whole;          /* text: behind the last newline, or p */
-    bool at_end;                   /* nothing follows the window */
-    uint64_t n_places;             /* lines or records begun */
-    uint64_t n_skipped;
-    uint32_t *key; /* FT_MAX_KEY_TOKENS */
-    ft_error failure;
-};
+#include "io/tokens_reader.h"
 
 /* Slide the window on to p and widen it to `want` bytes, if the input has them. The
  * bytes left in it hold no newline. */
@@ -37,7 +22,8 @@ static ft_status refill(ft_tokens *r, size_t want)
     const size_t left = (size_t)(r->end - r->p);
     const uint8_t *data;
     size_t avail;
-    ft_stream_skip(r->in, (size_t)(r->p - r->base));
+    ft_stream_skip(r->in, r->detached ? 0 : (size_t)(r->p - r->base));
+    r->detached = false;
     r->base = r->p;
     const ft_status st = ft_stream_peek(r->in, want, &data, &avail, &r->failure);
     if (st != FT_OK)
@@ -101,9 +87,8 @@ typedef struct line {
 
 static ft_status fail_at(ft_tokens *r, uint64_t column, const char *what)
 {
-    return ft_fail(&r->failure, FT_EFORMAT, "%s: line %llu, column %llu: %s",
-                   ft_stream_name(r->in), (unsigned long long)r->n_places,
-                   (unsigned long long)column, what);
+    return ft_fail(&r->failure, FT_EFORMAT, "%s: line %llu, column %llu: %s", r->name,
+                   (unsigned long long)r->n_places, (unsigned long long)column, what);
 }
 
 static ft_status fail_byte(ft_tokens *r, uint64_t column, int c)
@@ -188,7 +173,7 @@ static ft_status slow_line(ft_tokens *r, uint32_t *n_tokens)
 static ft_status next_text(ft_tokens *r, const uint32_t **tokens, uint32_t *n)
 {
     for (;;) {
-        if (r->p == r->whole && !r->at_end && r->end - r->p < MAX_WINDOW_LINE) {
+        if (r->p == r->whole && !r->at_end && r->end - r->p < FT_MAX_WINDOW_LINE) {
             const ft_status st = refill(r, (size_t)(r->end - r->p) + 1);
             if (st != FT_OK)
                 return st;
@@ -220,7 +205,7 @@ static ft_status next_text(ft_tokens *r, const uint32_t **tokens, uint32_t *n)
 /* Say in front of the message which record it is about. */
 static ft_status in_record(ft_tokens *r)
 {
-    return ft_fail_prefix(&r->failure, "%s: record %llu", ft_stream_name(r->in),
+    return ft_fail_prefix(&r->failure, "%s: record %llu", r->name,
                           (unsigned long long)r->n_places - 1);
 }
 
@@ -291,7 +276,6 @@ static ft_status next_binary(ft_tokens *r, const uint32_t **tokens, uint32_t *n)
 
 static ft_status read_binary_header(ft_tokens *r)
 {
-    const char *name = ft_stream_name(r->in);
     ft_keys_header h;
     const ft_status st = want(r, sizeof h);
     if (st != FT_OK)
@@ -299,12 +283,13 @@ static ft_status read_binary_header(ft_tokens *r)
     const size_t have = (size_t)(r->end - r->p);
     if (have < sizeof h)
         return ft_fail(&r->failure, FT_EFORMAT,
-                       "%s: header cut short (%zu of %zu bytes)", name, have, sizeof h);
+                       "%s: header cut short (%zu of %zu bytes)", r->name, have,
+                       sizeof h);
     memcpy(&h, r->p, sizeof h);
     if (h.flags || h.reserved)
         return ft_fail(&r->failure, FT_EFORMAT,
                        "%s: header: flags 0x%x, reserved 0x%x: known here is only 0",
-                       name, h.flags, h.reserved);
+                       r->name, h.flags, h.reserved);
     r->p += sizeof h;
     return FT_OK;
 }
@@ -325,7 +310,7 @@ static ft_status read_start(ft_tokens *r)
     if (r->binary)
         return read_binary_header(r);
     return kind ? ft_fail(&r->failure, FT_EFORMAT, "%s: is %s, not token sequences",
-                          ft_stream_name(r->in), kind)
+                          r->name, kind)
                 : FT_OK;
 }
 
@@ -337,6 +322,7 @@ ft_status ft_tokens_open(ft_tokens **out, ft_stream *in, ft_error *err)
         return FT_ENOMEM;
     }
     r->in = in;
+    r->name = ft_stream_name(in);
     r->key = ft_calloc(FT_MAX_KEY_TOKENS, sizeof *r->key, &r->failure);
     const ft_status st = r->key ? read_start(r) : FT_ENOMEM;
     if (st != FT_OK) {
@@ -377,7 +363,7 @@ uint64_t ft_tokens_n_skipped(const ft_tokens *r)
 
 const char *ft_tokens_name(const ft_tokens *r)
 {
-    return ft_stream_name(r->in);
+    return r->name;
 }
 
 void ft_tokens_close(ft_tokens *r)
@@ -385,6 +371,8 @@ void ft_tokens_close(ft_tokens *r)
     if (!r)
         return;
     ft_stream_close(r->in);
+    ft_buf_free(&r->tail);
+    ft_buf_free(&r->last);
     free(r->key);
     free(r);
 }

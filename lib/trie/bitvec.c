@@ -1,44 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "trie/bitvec.h"
 
-#include <string.h>
-
-ft_status ft_bitvec_index_add(ft_bitvec_index *x, uint64_t word, unsigned n,
-                              ft_error *err)
-{
-    const unsigned place = x->n_words % 8;
-    const uint64_t block = x->n_words / 8;
-    ft_status st = FT_OK;
-    if (place == 0) {
-        const uint64_t entry[2] = {x->n_ones, 0};
-        st = ft_buf_append(&x->rank, entry, sizeof entry, err);
-        x->block_ones = x->n_ones;
-    } else {
-        uint64_t counts;
-        uint8_t *at = x->rank.data + x->rank.len - sizeof counts;
-        memcpy(&counts, at, sizeof counts);
-        counts |= (x->n_ones - x->block_ones) << 9 * (place - 1);
-        memcpy(at, &counts, sizeof counts);
-    }
-    const unsigned ones = ft_popcount(word), zeros = n - ones;
-    const uint64_t next = ft_bitvec_hints(x->n_zeros) * FT_HINT_STEP;
-    if (st == FT_OK && next < x->n_zeros + zeros) {
-        const uint32_t hint = (uint32_t)block;
-        st = ft_buf_append(&x->hints, &hint, sizeof hint, err);
-    }
-    x->n_ones += ones;
-    x->n_zeros += zeros;
-    x->n_words++;
-    return st;
-}
-
-void ft_bitvec_index_free(ft_bitvec_index *x)
-{
-    ft_buf_free(&x->rank);
-    ft_buf_free(&x->hints);
-    *x = (ft_bitvec_index){0};
-}
-
 /* Directory entry of a block, from its bits. */
 static uint64_t count_block(const uint64_t *words, uint64_t *counts)
 {
@@ -49,6 +11,35 @@ static uint64_t count_block(const uint64_t *words, uint64_t *counts)
         ones += ft_popcount(words[i]);
     }
     return ones;
+}
+
+uint64_t ft_bitvec_count(const uint64_t *words, uint64_t n_blocks, uint64_t *rank)
+{
+    uint64_t ones = 0;
+    for (uint64_t block = 0; block < n_blocks; block++) {
+        uint64_t counts;
+        const uint64_t here = count_block(words + block * 8, &counts);
+        rank[block * 2] = ones;
+        rank[block * 2 + 1] = counts;
+        ones += here;
+    }
+    return ones;
+}
+
+void ft_bitvec_settle(const ft_bitvec *b, uint64_t *rank, uint32_t *hints,
+                      uint64_t first, uint64_t last, uint64_t before, uint64_t ones)
+{
+    const uint64_t n_zeros = b->n_bits - b->n_ones;
+    for (uint64_t block = first; block < last; block++) {
+        const uint64_t in = rank[block * 2];
+        const uint64_t next = block + 1 < last ? rank[block * 2 + 2] : ones;
+        const uint64_t from = block * FT_BLOCK_BITS - before - in;
+        uint64_t to = (block + 1) * FT_BLOCK_BITS - before - next;
+        rank[block * 2] = before + in;
+        to = to < n_zeros ? to : n_zeros; /* the rest is padding */
+        for (uint64_t h = ft_bitvec_hints(from); hints && h * FT_HINT_STEP < to; h++)
+            hints[h] = (uint32_t)block;
+    }
 }
 
 /* Do the hints of zeros number from to to - 1 name this block? */

@@ -139,19 +139,14 @@ static inline FT_HD uint64_t ft_bitvec_get(const ft_bitvec *b, uint64_t i, unsig
     return w & ft_low_mask(n);
 }
 
-/* The directories of bits that come word by word. */
-typedef struct ft_bitvec_index {
-    ft_buf rank;
-    ft_buf hints;
-    uint64_t n_words, n_ones, block_ones;
-    uint64_t n_zeros; /* bits beyond the last do not count */
-} ft_bitvec_index;
+/* Rank directory of n_blocks blocks as if they were the first; their ones. */
+uint64_t ft_bitvec_count(const uint64_t *words, uint64_t n_blocks, uint64_t *rank);
 
-/* Add the next word, of which `n` bits (1 to 64; less than 64 only in the last word; 0:
- * padding) belong to the vector. */
-ft_status ft_bitvec_index_add(ft_bitvec_index *x, uint64_t word, unsigned n,
-                              ft_error *err);
-void ft_bitvec_index_free(ft_bitvec_index *x);
+/* Make good the directory entries of blocks first to last - 1, which ft_bitvec_count
+ * has made, by the ones `before` them; `ones` are those in them. Fills in their select
+ * hints, unless `hints` is NULL. Only sizes are taken from *b; blocks in any order. */
+void ft_bitvec_settle(const ft_bitvec *b, uint64_t *rank, uint32_t *hints,
+                      uint64_t first, uint64_t last, uint64_t before, uint64_t ones);
 
 /* Check the directories of blocks first to last - 1 against the bits. Says the truth
  * about the vector once it has passed over all blocks, in any order. */

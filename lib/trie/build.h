@@ -8,13 +8,16 @@
 #define FT_TRIE_BUILD_H
 
 #include "io/stream.h"
+#include "trie/keys.h"
 
 typedef struct ft_builder ft_builder;
 
 typedef struct ft_build_options {
-    const char *layout; /* a name of ft_layout_name; NULL: the default */
-    bool ids;           /* store key numbers */
-    int compress_level; /* zstd level of the sections; 0: stored plain */
+    const char *layout;   /* a name of ft_layout_name; NULL: the default */
+    bool ids;             /* store key numbers */
+    int compress_level;   /* zstd level of the sections; 0: stored plain */
+    uint32_t n_threads;   /* 0: one a processor */
+    uint64_t block_bytes; /* of input that a thread takes at a time; 0: 4 MiB */
 } ft_build_options;
 
 typedef struct ft_build_summary {
@@ -30,6 +33,18 @@ ft_status ft_builder_open(ft_builder **out, const ft_build_options *options,
  * tokens with it (0 for the first key). The caller has checked both (trie/keys.h). */
 ft_status ft_builder_add(ft_builder *b, const uint32_t *tokens, uint32_t n,
                          uint32_t lcp, ft_error *err);
+
+/* Called now and then, by one thread at a time. */
+typedef struct ft_build_tick {
+    void (*fn)(void *arg, const ft_keys *keys);
+    void *arg;
+} ft_build_tick;
+
+/* Add all keys of `keys`, of which none has been read. Where they are a single input of
+ * tokens, all threads parse it, and the blocks of it that they hold, two a thread, are
+ * memory as well. `tick` may be NULL. */
+ft_status ft_builder_add_keys(ft_builder *b, ft_keys *keys, const ft_build_tick *tick,
+                              ft_error *err);
 
 /* Write the index to a seekable sink and fill *summary. The builder is spent. */
 ft_status ft_builder_finish(ft_builder *b, ft_sink *out, ft_build_summary *summary,

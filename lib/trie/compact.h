@@ -134,7 +134,7 @@ static inline uint64_t ft_compact_children(const ft_compact *l, uint64_t block)
 }
 
 /* layout_compact's parts. */
-ft_status ft_compact_build(ft_writer *w, const ft_levels *levels);
+ft_status ft_compact_build(ft_writer *w, ft_level_map *map);
 ft_status ft_compact_open(ft_trie *trie, const ft_sections *sections, ft_error *err);
 ft_status ft_compact_verify(const ft_trie *trie, uint32_t n_threads, ft_error *err);
 

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "trie/compact_plan.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/score.h"
+#include "trie/parallel.h"
+#include "trie/pipeline.h"
 
 /* Counts of 2^12 and more are told apart by their leading 12 bits: classes need the
  * order of counts, near enough, and a table of it is small. */
@@ -14,6 +17,8 @@ enum {
     N_STEPS = N_EXACT / 2, /* a power of two */
     N_FREQS = N_EXACT + (32 - EXACT_BITS) * N_STEPS
 };
+
+enum { PIECE_SPANS = 16, PIECE_IDS = 1 << 16 };
 
 static inline uint32_t freq_of(uint32_t count)
 {
@@ -57,34 +62,167 @@ static inline uint32_t add_counts(uint32_t a, uint32_t b)
     return a + b < a ? UINT32_MAX : a + b;
 }
 
-static ft_status count_tokens(ft_compact_plan *p, const ft_levels *levels,
-                              ft_error *err)
-{
-    uint32_t tokens[FT_GROUP_NODES];
+/* A part of the level arrays whose tokens are counted: all of a span of levels, or a
+ * share of it with counts of its own. */
+typedef struct share {
+    unsigned level_span;
+    uint64_t first, last; /* spans of the map */
+    uint32_t *counts;
+    bool apart;
+} share;
+
+enum { MAX_SHARES = 2 * FT_MAX_THREADS + FT_PLAN_SPANS };
+
+typedef struct counting {
+    ft_compact_plan *plan;
+    const ft_level_map *map;
+    uint64_t first; /* span of the map at level 2 */
+    share shares[MAX_SHARES];
+    uint32_t n_shares;
+} counting;
+
+/* Tokens of the map's spans first .. last - 1, a group at a time. */
+typedef struct token_walk {
+    ft_token_iter it;
+    uint64_t node, end;
     unsigned n;
-    ft_status st = ft_token_ids_open(&p->ids, levels->n_nodes, levels->max_token, err);
-    ft_token_iter it = ft_tokens_from(levels, 2);
-    while (st == FT_OK && ft_tokens_next(&it, &n, tokens))
-        st = ft_token_ids_add(&p->ids, tokens, n, err);
-    if (st == FT_OK)
-        st = ft_token_ids_number(&p->ids, err);
-    for (unsigned i = 0; i < FT_PLAN_SPANS && span_level[i] < levels->n_levels; i++) {
-        if (st != FT_OK)
-            return st;
-        p->counts[i] = ft_calloc(p->ids.n, sizeof *p->counts[i], err);
-        st = p->counts[i] ? FT_OK : FT_ENOMEM;
+    uint32_t tokens[FT_GROUP_NODES];
+} token_walk;
+
+static token_walk walk_spans(const ft_level_map *m, uint64_t first, uint64_t last)
+{
+    token_walk w = {.node = m->spans[first].node, .end = m->spans[last].node};
+    unsigned at;
+    if (first < last)
+        w.it = ft_map_tokens(m, w.node, &at);
+    return w;
+}
+
+static bool next_tokens(token_walk *w)
+{
+    if (w->node >= w->end)
+        return false;
+    ft_token_groups_next(&w->it, &w->n, w->tokens);
+    w->node += w->n;
+    return true;
+}
+
+static ft_status gather_ids(void *arg, uint64_t begin, uint64_t end, ft_error *err)
+{
+    const counting *c = arg;
+    token_walk w = walk_spans(c->map, c->first + begin, c->first + end);
+    ft_status st = FT_OK;
+    while (st == FT_OK && next_tokens(&w))
+        st = ft_token_ids_add(&c->plan->ids, w.tokens, w.n, err);
+    return st;
+}
+
+static ft_status count_shares(void *arg, uint64_t begin, uint64_t end, ft_error *err)
+{
+    const counting *c = arg;
+    for (uint64_t k = begin; k < end; k++) {
+        const share *s = &c->shares[k];
+        token_walk w = walk_spans(c->map, s->first, s->last);
+        memset(s->counts, 0, c->plan->ids.n * sizeof *s->counts);
+        while (next_tokens(&w)) {
+            uint32_t ids[FT_GROUP_NODES];
+            ft_token_ids_of(&c->plan->ids, w.tokens, w.n, ids);
+            for (unsigned i = 0; i < w.n; i++)
+                s->counts[ids[i]] = add_counts(s->counts[ids[i]], 1);
+        }
     }
-    if (st != FT_OK)
-        return st;
-    it = ft_tokens_from(levels, 2);
-    while (ft_tokens_next(&it, &n, tokens)) {
-        uint32_t *counts = p->counts[span_of(it.groups.level)];
-        uint32_t ids[FT_GROUP_NODES];
-        ft_token_ids_of(&p->ids, tokens, n, ids);
-        for (unsigned i = 0; i < n; i++)
-            counts[ids[i]] = add_counts(counts[ids[i]], 1);
+    (void)err;
+    return FT_OK;
+}
+
+static ft_status add_up(void *arg, uint64_t begin, uint64_t end, ft_error *err)
+{
+    const counting *c = arg;
+    (void)err;
+    for (uint32_t k = 0; k < c->n_shares; k++) {
+        const share *s = &c->shares[k];
+        uint32_t *counts = c->plan->counts[s->level_span];
+        for (uint64_t id = begin; s->apart && id < end; id++)
+            counts[id] = add_counts(counts[id], s->counts[id]);
     }
     return FT_OK;
+}
+
+/* The first span of the map at or behind a level. */
+static uint64_t span_from(const ft_level_map *m, uint64_t level)
+{
+    uint64_t i = 0;
+    while (i < m->n_spans && m->spans[i].level < level)
+        i++;
+    return i;
+}
+
+/* Cut a span of levels into `n` shares; the first has the plan's counts. */
+static ft_status add_shares(counting *c, unsigned level_span, uint64_t n, ft_error *err)
+{
+    ft_compact_plan *p = c->plan;
+    const uint64_t first = span_from(c->map, span_level[level_span]);
+    const uint64_t last = span_from(c->map, span_level[level_span + 1]);
+    assert(c->n_shares + n <= MAX_SHARES);
+    for (uint64_t k = 0; k < n; k++) {
+        share *s = &c->shares[c->n_shares];
+        *s = (share){
+            .level_span = level_span,
+            .first = first + (last - first) * k / n,
+            .last = first + (last - first) * (k + 1) / n,
+            .counts = ft_realloc(NULL, p->ids.n, sizeof *s->counts, err),
+            .apart = k > 0,
+        };
+        if (!s->counts)
+            return FT_ENOMEM;
+        if (k == 0)
+            p->counts[level_span] = s->counts;
+        c->n_shares++;
+    }
+    return FT_OK;
+}
+
+/* A share for each span of levels, and more where there are so many nodes that adding
+ * up costs little: those have half as many bytes as there are nodes at most. */
+static ft_status cut_shares(counting *c, uint32_t n_threads, ft_error *err)
+{
+    const ft_level_map *m = c->map;
+    const uint64_t n_levels = m->levels->n_levels, n_nodes = m->levels->n_nodes;
+    const uint64_t least = 8 * (uint64_t)c->plan->ids.n;
+    const uint64_t fair = n_nodes / (n_threads > 1 ? 2 * (uint64_t)n_threads : 1) + 1;
+    const uint64_t size = fair > least ? fair : least;
+    ft_status st = FT_OK;
+    for (unsigned i = 0; i < FT_PLAN_SPANS && span_level[i] < n_levels; i++) {
+        const uint64_t nodes = m->spans[span_from(m, span_level[i + 1])].node -
+                               m->spans[span_from(m, span_level[i])].node;
+        if (st == FT_OK)
+            st = add_shares(c, i, 1 + nodes / size, err);
+    }
+    return st;
+}
+
+static ft_status count_tokens(ft_compact_plan *p, const ft_level_map *map,
+                              uint32_t n_threads, ft_error *err)
+{
+    const ft_levels *levels = map->levels;
+    counting c = {.plan = p, .map = map, .first = span_from(map, 2)};
+    ft_status st = ft_token_ids_open(&p->ids, levels->n_nodes, levels->max_token, err);
+    if (st != FT_OK)
+        return st;
+    st = ft_parallel(map->n_spans - c.first, PIECE_SPANS,
+                     ft_token_ids_shared(&p->ids) ? n_threads : 1, gather_ids, &c, err);
+    if (st == FT_OK)
+        st = ft_token_ids_number(&p->ids, err);
+    if (st == FT_OK)
+        st = cut_shares(&c, n_threads, err);
+    if (st == FT_OK)
+        st = ft_parallel(c.n_shares, 1, n_threads, count_shares, &c, err);
+    if (st == FT_OK)
+        st = ft_parallel(p->ids.n, PIECE_IDS, n_threads, add_up, &c, err);
+    for (uint32_t k = 0; k < c.n_shares; k++)
+        if (c.shares[k].apart)
+            free(c.shares[k].counts);
+    return st;
 }
 
 static ft_status curve_open(curve *c, ft_error *err)
@@ -176,56 +314,81 @@ static void choose_widths(const curve *c, choice *best)
     }
 }
 
-static choice choose(curve *c, const ft_compact_plan *p, unsigned first, unsigned last)
+/* What regions of spans `first` .. `last` would cost, for all pairs. */
+typedef struct choosing {
+    const ft_compact_plan *plan;
+    unsigned n_spans;
+    choice choices[FT_PLAN_SPANS][FT_PLAN_SPANS];
+} choosing;
+
+/* Pair number `begin` of spans; those that are not in order are none. */
+static ft_status choose(void *arg, uint64_t begin, uint64_t end, ft_error *err)
 {
-    choice best;
-    draw(c, p, first, last);
-    choose_widths(c, &best);
-    best.form = ft_token_set_form(c->n_tokens, p->n_ids);
-    best.bits += 8 * (ft_token_set_bytes(best.form, c->n_tokens, p->n_ids) +
-                      ft_token_classes_bytes(best.size) + sizeof(ft_compact_region) +
-                      sizeof(ft_compact_block) / 2);
-    return best;
+    choosing *all = arg;
+    const ft_compact_plan *p = all->plan;
+    const unsigned first = (unsigned)begin / all->n_spans;
+    const unsigned last = (unsigned)begin % all->n_spans;
+    choice *best = &all->choices[first][last];
+    curve c = {0};
+    (void)end;
+    if (first > last)
+        return FT_OK;
+    const ft_status st = curve_open(&c, err);
+    if (st == FT_OK) {
+        draw(&c, p, first, last);
+        choose_widths(&c, best);
+        best->form = ft_token_set_form(c.n_tokens, p->n_ids);
+        best->bits += 8 * (ft_token_set_bytes(best->form, c.n_tokens, p->n_ids) +
+                           ft_token_classes_bytes(best->size) +
+                           sizeof(ft_compact_region) + sizeof(ft_compact_block) / 2);
+    }
+    curve_close(&c);
+    return st;
 }
 
 /* Codes of a region's tokens, in place of its first span's counts: its tokens by
  * falling count, equal ones by id, are dealt out to the classes, and in each keep their
  * order. */
-static void assign(ft_plan_region *r, const ft_compact_plan *p, curve *c,
-                   unsigned first, unsigned last)
+static ft_status assign(void *arg, uint64_t begin, uint64_t end, ft_error *err)
 {
-    uint32_t *codes = p->counts[first], next[FT_CODE_CLASSES];
-    draw(c, p, first, last);
+    const ft_compact_plan *p = arg;
+    ft_plan_region *r = &((ft_compact_plan *)arg)->region[begin];
+    uint32_t *codes = p->counts[r->first_span], next[FT_CODE_CLASSES];
+    curve c = {0};
+    (void)end;
+    const ft_status st = curve_open(&c, err);
+    if (st != FT_OK) {
+        curve_close(&c);
+        return st;
+    }
+    draw(&c, p, r->first_span, r->last_span);
     uint32_t start = 0;
     for (uint32_t f = N_FREQS; f-- > 1;) {
-        const uint32_t n = c->freqs[f].n;
-        c->freqs[f].n = start; /* from here on: the next place of that count */
+        const uint32_t n = c.freqs[f].n;
+        c.freqs[f].n = start; /* from here on: the next place of that count */
         start += n;
     }
     memcpy(next, r->classes.base, sizeof next);
     for (uint32_t id = 0; id < p->ids.n; id++) {
         uint32_t count = codes[id];
-        for (unsigned i = first + 1; i <= last; i++)
+        for (unsigned i = r->first_span + 1; i <= r->last_span; i++)
             count = add_counts(count, p->counts[i][id]);
         if (count == 0) {
             codes[id] = FT_NO_TOKEN;
             continue;
         }
-        const uint32_t place = c->freqs[freq_of(count)].n++;
+        const uint32_t place = c.freqs[freq_of(count)].n++;
         codes[id] = next[ft_code_class(&r->classes, place)]++;
     }
     r->codes = codes;
+    curve_close(&c);
+    return FT_OK;
 }
 
-static void choose_regions(ft_compact_plan *p, const ft_levels *levels, curve *c,
-                           unsigned n_spans)
+/* The cuts that cost least. Bit i: a region ends with span i. */
+static unsigned choose_cuts(const choosing *all)
 {
-    choice choices[FT_PLAN_SPANS][FT_PLAN_SPANS];
-    for (unsigned i = 0; i < n_spans; i++)
-        for (unsigned j = i; j < n_spans; j++)
-            choices[i][j] = choose(c, p, i, j);
-
-    /* Bit i of `cuts`: a region ends with span i. */
+    const unsigned n_spans = all->n_spans;
     unsigned best_cuts = 0;
     uint64_t best = UINT64_MAX;
     for (unsigned cuts = 0; cuts < 1u << (n_spans - 1); cuts++) {
@@ -234,7 +397,7 @@ static void choose_regions(ft_compact_plan *p, const ft_levels *levels, curve *c
             continue;
         for (unsigned first = 0, i = 0; i < n_spans; i++)
             if (cuts >> i & 1 || i == n_spans - 1) {
-                bits += choices[first][i].bits;
+                bits += all->choices[first][i].bits;
                 first = i + 1;
             }
         if (bits < best) {
@@ -242,44 +405,63 @@ static void choose_regions(ft_compact_plan *p, const ft_levels *levels, curve *c
             best_cuts = cuts;
         }
     }
-    for (unsigned first = 0, i = 0; i < n_spans; i++) {
-        if (!(best_cuts >> i & 1) && i != n_spans - 1)
-            continue;
-        const choice *is = &choices[first][i];
-        ft_plan_region *r = &p->region[p->n_regions++];
-        *r = (ft_plan_region){
-            .level = span_level[first],
-            .end = min_u64(span_level[i + 1], levels->n_levels),
-            .form = is->form,
-        };
-        memcpy(r->width, is->width, sizeof r->width);
-        r->classes = ft_token_classes_of(is->size);
-        assign(r, p, c, first, i);
-        for (unsigned j = first + 1; j <= i; j++) {
-            free(p->counts[j]);
-            p->counts[j] = NULL;
-        }
-        for (uint64_t level = r->level; level < r->end; level++)
-            r->n_nodes += ft_level_nodes(levels, level);
-        first = i + 1;
-    }
+    return best_cuts;
 }
 
-ft_status ft_compact_plan_make(ft_compact_plan *p, const ft_levels *levels,
-                               ft_error *err)
+static void set_region(ft_plan_region *r, const choice *is, unsigned first,
+                       unsigned last, const ft_levels *levels)
 {
+    *r = (ft_plan_region){
+        .level = span_level[first],
+        .end = min_u64(span_level[last + 1], levels->n_levels),
+        .first_span = first,
+        .last_span = last,
+        .form = is->form,
+    };
+    memcpy(r->width, is->width, sizeof r->width);
+    r->classes = ft_token_classes_of(is->size);
+    for (uint64_t level = r->level; level < r->end; level++)
+        r->n_nodes += ft_level_nodes(levels, level);
+}
+
+static ft_status choose_regions(ft_compact_plan *p, const ft_levels *levels,
+                                uint32_t n_threads, ft_error *err)
+{
+    choosing all = {.plan = p, .n_spans = span_of(levels->n_levels - 1) + 1};
+    ft_status st = ft_parallel((uint64_t)all.n_spans * all.n_spans, 1, n_threads,
+                               choose, &all, err);
+    if (st != FT_OK)
+        return st;
+    const unsigned cuts = choose_cuts(&all);
+    for (unsigned first = 0, i = 0; i < all.n_spans; i++) {
+        if (!(cuts >> i & 1) && i != all.n_spans - 1)
+            continue;
+        set_region(&p->region[p->n_regions++], &all.choices[first][i], first, i,
+                   levels);
+        first = i + 1;
+    }
+    st = ft_parallel(p->n_regions, 1, n_threads, assign, p, err);
+    for (unsigned k = 0; k < p->n_regions; k++)
+        for (unsigned i = p->region[k].first_span + 1; i <= p->region[k].last_span;
+             i++) {
+            free(p->counts[i]);
+            p->counts[i] = NULL;
+        }
+    return st;
+}
+
+ft_status ft_compact_plan_make(ft_compact_plan *p, const ft_level_map *map,
+                               uint32_t n_threads, ft_error *err)
+{
+    const ft_levels *levels = map->levels;
     *p = (ft_compact_plan){.n_ids = (uint64_t)levels->max_token + 1};
     if (levels->n_levels > 1)
         p->n_root_children = ft_level_nodes(levels, 1);
     if (levels->n_levels < 3)
         return FT_OK;
-    curve c = {0};
-    ft_status st = count_tokens(p, levels, err);
+    ft_status st = count_tokens(p, map, n_threads, err);
     if (st == FT_OK)
-        st = curve_open(&c, err);
-    if (st == FT_OK)
-        choose_regions(p, levels, &c, span_of(levels->n_levels - 1) + 1);
-    curve_close(&c);
+        st = choose_regions(p, levels, n_threads, err);
     if (st != FT_OK)
         ft_compact_plan_free(p);
     return st;

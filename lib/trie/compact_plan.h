@@ -9,14 +9,15 @@
 #define FT_TRIE_COMPACT_PLAN_H
 
 #include "trie/compact_format.h"
-#include "trie/levels.h"
+#include "trie/level_map.h"
 #include "trie/token_classes.h"
 #include "trie/token_ids.h"
 
 enum { FT_PLAN_SPANS = 6, FT_PLAN_REGIONS = FT_COMPACT_REGIONS - 1 };
 
 typedef struct ft_plan_region {
-    uint64_t level, end; /* levels level .. end - 1 */
+    uint64_t level, end;            /* levels level .. end - 1 */
+    unsigned first_span, last_span; /* of those that have counts of their own */
     uint64_t n_nodes;
     unsigned form;
     uint32_t width[FT_CODE_CLASSES];
@@ -33,8 +34,8 @@ typedef struct ft_compact_plan {
     uint32_t *counts[FT_PLAN_SPANS]; /* the codes' memory */
 } ft_compact_plan;
 
-ft_status ft_compact_plan_make(ft_compact_plan *p, const ft_levels *levels,
-                               ft_error *err);
+ft_status ft_compact_plan_make(ft_compact_plan *p, const ft_level_map *map,
+                               uint32_t n_threads, ft_error *err);
 void ft_compact_plan_free(ft_compact_plan *p);
 
 /* Write the regions, the token sets and the token classes. */
@@ -47,36 +48,6 @@ static inline uint64_t ft_level_nodes(const ft_levels *l, uint64_t level)
     for (const ft_chunk *c = l->level[level].head; c; c = c->next)
         n += c->n_nodes;
     return n;
-}
-
-/* Groups in level order with whole tokens. */
-typedef struct ft_token_iter {
-    ft_group_iter groups;
-    const ft_chunk *chunk;
-    const uint16_t *highs;
-} ft_token_iter;
-
-static inline ft_token_iter ft_tokens_from(const ft_levels *l, uint64_t level)
-{
-    return (ft_token_iter){.groups = ft_levels_from(l, level)};
-}
-
-/* The next group, its number of nodes, and its tokens with room for FT_GROUP_NODES. */
-static inline const ft_group *ft_tokens_next(ft_token_iter *it, unsigned *n,
-                                             uint32_t *tokens)
-{
-    const ft_group *g = ft_group_next(&it->groups, n);
-    if (!g)
-        return NULL;
-    if (it->chunk != it->groups.chunk) {
-        it->chunk = it->groups.chunk;
-        it->highs = it->chunk->highs;
-    }
-    for (unsigned i = 0; i < FT_GROUP_NODES; i++)
-        tokens[i] = g->low[i];
-    for (uint64_t high = g->high; high; high &= high - 1)
-        tokens[__builtin_ctzll(high)] |= (uint32_t)*it->highs++ << 16;
-    return g;
 }
 
 #endif

@@ -8,8 +8,9 @@
 
 static ft_status put_regions(const ft_compact_plan *p, ft_writer *w)
 {
-    ft_section_begin(w, FT_SECTION_REGIONS, p->n_regions + 1, 0,
-                     (p->n_regions + 1) * sizeof(ft_compact_region));
+    const ft_section s = {FT_SECTION_REGIONS, 0, p->n_regions + 1,
+                          (p->n_regions + 1) * sizeof(ft_compact_region)};
+    ft_section_begin(w, &s);
     const ft_compact_region root = {
         .n_nodes = p->n_root_children + 1,
         .form = ft_token_set_form(p->n_root_children, p->n_ids),
@@ -40,8 +41,8 @@ static ft_status put_root_set(const ft_compact_plan *p, const ft_levels *levels,
     ft_status st = ft_token_set_begin(&out, w, form, p->n_root_children, p->n_ids);
     if (st != FT_OK)
         return st;
-    ft_token_iter it = ft_tokens_from(levels, 1);
-    while (ft_tokens_next(&it, &n, tokens) && it.groups.level == 1)
+    ft_token_iter it = ft_token_groups_from(levels, 1);
+    while (ft_token_groups_next(&it, &n, tokens) && it.groups.level == 1)
         for (unsigned i = 0; i < n; i++)
             ft_token_set_put(&out, tokens[i]);
     ft_token_set_end(&out);
@@ -76,7 +77,7 @@ static ft_status put_sets(const ft_compact_plan *p, const ft_levels *levels,
         bytes += ft_token_set_bytes(r->form, r->classes.n, p->n_ids);
         n += r->classes.n;
     }
-    ft_section_begin(w, FT_SECTION_TOKEN_SETS, n, 0, bytes);
+    ft_section_begin(w, &(ft_section){FT_SECTION_TOKEN_SETS, 0, n, bytes});
     ft_status st = put_root_set(p, levels, w, form);
     for (unsigned k = 0; k < p->n_regions && st == FT_OK; k++)
         st = put_region_set(p, &p->region[k], w);
@@ -90,7 +91,7 @@ static ft_status put_token_classes(const ft_compact_plan *p, ft_writer *w)
         bytes += ft_token_classes_bytes(p->region[k].classes.size);
         n += p->region[k].classes.n;
     }
-    ft_section_begin(w, FT_SECTION_TOKEN_CLASSES, n, 0, bytes);
+    ft_section_begin(w, &(ft_section){FT_SECTION_TOKEN_CLASSES, 0, n, bytes});
     for (unsigned k = 0; k < p->n_regions; k++) {
         const ft_plan_region *r = &p->region[k];
         const ft_status st = ft_token_classes_write(w, &r->classes, r->codes, p->ids.n);

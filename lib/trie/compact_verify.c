@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 
 #include "base/score.h"
+#include "trie/bitvec.h"
 #include "trie/compact.h"
 #include "trie/ids.h"
 #include "trie/parallel.h"

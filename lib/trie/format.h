@@ -18,10 +18,11 @@ enum {
     FT_BYTE_ORDER = 0x01020304,
     FT_SECTION_ALIGN = 256,
     FT_MAX_SECTIONS = 30,
-    FT_SECTIONS_AT = 2048,       /* offset of the first section */
-    FT_CHECKSUM_PIECE = 1 << 20, /* bytes hashed at a time */
-    FT_INDEX_HAS_IDS = 1,        /* flags: key numbers are stored */
-    FT_INDEX_LEVEL_ORDER = 2     /* flags: nodes are numbered level by level */
+    FT_SECTIONS_AT = 2048, /* offset of the first section */
+    FT_SECTION_PIECE =
+        1 << 20,             /* bytes that are hashed, or compressed, by themselves */
+    FT_INDEX_HAS_IDS = 1,    /* flags: key numbers are stored */
+    FT_INDEX_LEVEL_ORDER = 2 /* flags: nodes are numbered level by level */
 };
 
 /* Nodes and keys are fewer than this; every size below follows from them and fits 64
@@ -92,6 +93,7 @@ typedef struct ft_index_front {
     ft_section_entry table[FT_MAX_SECTIONS];
 } ft_index_front;
 
+/* Plain, or a zstd frame for each FT_SECTION_PIECE bytes. */
 enum { FT_ENCODING_PLAIN = 0, FT_ENCODING_ZSTD = 1 };
 
 /* Values are part of the format; never reuse one. */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "trie/ids.h"
 
+#include "trie/bits_out.h"
+#include "trie/bitvec.h"
 #include "trie/parallel.h"
 
 enum { PIECE_IDS = 1 << 16 };
@@ -10,22 +12,45 @@ static unsigned id_width(uint64_t n_keys)
     return n_keys > 1 ? ft_bit_width(n_keys - 1) : 1;
 }
 
-ft_status ft_ids_build(ft_writer *w, const ft_levels *levels)
+static void put_numbers(const ft_chunk *c, uint64_t first, unsigned width,
+                        ft_bits_out *b)
 {
-    if (!levels->ids)
+    for (uint64_t i = first; i < c->n_numbers; i++) {
+        uint64_t number = 0;
+        memcpy(&number, c->numbers + i * FT_KEY_NUMBER_BYTES, FT_KEY_NUMBER_BYTES);
+        ft_bits_put(b, number, width);
+        if (ft_bits_full(b))
+            return;
+    }
+}
+
+static ft_status fill_ids(void *arg, uint64_t at, uint64_t n, uint8_t *out,
+                          ft_error *err)
+{
+    const ft_level_map *map = arg;
+    const unsigned width = id_width(map->levels->n_keys);
+    const ft_span *s = ft_map_by_terminals(map, at * 8 / width);
+    ft_bits_out b = ft_bits_window(out, at, n);
+    (void)err;
+    ft_bits_seek(&b, s->terminals * width);
+    ft_group_iter it = {.levels = map->levels, .level = s->level, .chunk = s->chunk};
+    uint64_t first = s->chunk_numbers;
+    for (const ft_chunk *c = it.chunk; c && !ft_bits_full(&b); c = ft_chunk_next(&it)) {
+        put_numbers(c, first, width, &b);
+        first = 0;
+    }
+    ft_bits_close(&b);
+    return FT_OK;
+}
+
+ft_status ft_ids_build(ft_writer *w, const ft_level_map *map)
+{
+    const uint64_t n = map->levels->n_keys;
+    if (!map->levels->ids)
         return FT_OK;
-    const unsigned width = id_width(levels->n_keys);
-    ft_bits_out bits = {.w = w};
-    ft_section_begin(w, FT_SECTION_IDS, levels->n_keys, width,
-                     ft_packed_bytes(levels->n_keys, width));
-    ft_group_iter it = ft_levels_from(levels, 0);
-    for (const ft_chunk *c = ft_chunk_first(&it); c; c = ft_chunk_next(&it))
-        for (uint64_t i = 0; i < c->n_numbers; i++) {
-            uint64_t number = 0;
-            memcpy(&number, c->numbers + i * FT_KEY_NUMBER_BYTES, FT_KEY_NUMBER_BYTES);
-            ft_bits_put(&bits, number, width);
-        }
-    return ft_bits_end_packed(&bits);
+    const unsigned width = id_width(n);
+    const ft_section s = {FT_SECTION_IDS, width, n, ft_packed_bytes(n, width)};
+    return ft_section_fill(w, &s, fill_ids, (void *)map);
 }
 
 ft_status ft_ids_open(ft_trie *trie, const ft_sections *sections, uint32_t *n_used,

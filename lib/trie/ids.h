@@ -10,7 +10,7 @@
 
 /* Parts of a layout's functions; nothing where the trie has no key numbers. `open` adds
  * the section to *n_used and sets trie->ids and trie->id_bits. */
-ft_status ft_ids_build(ft_writer *w, const ft_levels *levels);
+ft_status ft_ids_build(ft_writer *w, const ft_level_map *map);
 ft_status ft_ids_open(ft_trie *trie, const ft_sections *sections, uint32_t *n_used,
                       ft_error *err);
 ft_status ft_ids_verify(const ft_trie *trie, uint32_t n_threads, ft_error *err);

@@ -163,40 +163,98 @@ ft_status ft_image_check_front(ft_index *ix, ft_error *err)
     return check_table(ix, err);
 }
 
-/* A zstd block of 4 bytes makes 128 KiB at most, so what a frame claims to hold is
- * limited by its length: no large allocation without data behind it. */
+/* A frame of a section, and where it goes. */
+typedef struct frame {
+    const uint8_t *from;
+    uint8_t *to;
+    uint64_t stored_bytes, raw_bytes;
+    uint32_t section;
+} frame;
+
+typedef struct frames {
+    frame *list;
+    uint64_t n, cap;
+} frames;
+
+static ft_status bad_frame(const ft_section_entry *e, uint64_t i, const char *what,
+                           ft_error *err)
+{
+    return ft_fail(err, FT_EFORMAT, "section %s: zstd frame %llu: %s",
+                   ft_section_name(e->type), (unsigned long long)i, what);
+}
+
+/* The frames of a section, each of FT_SECTION_PIECE bytes but the last. A zstd block of
+ * 4 bytes makes 128 KiB at most, so what frames claim to hold is limited by their
+ * length: no large allocation without data behind it. */
+static ft_status list_frames(ft_index *ix, uint32_t section, frames *f, ft_error *err)
+{
+    const ft_section_entry *e = &ix->front.table[section];
+    const uint8_t *from = ix->bytes + e->offset;
+    uint64_t left = e->stored_bytes;
+    if (e->raw_bytes / (1 << 15) > e->stored_bytes)
+        return ft_fail(err, FT_EFORMAT,
+                       "section %s: zstd frames cannot hold the %llu bytes given",
+                       ft_section_name(e->type), (unsigned long long)e->raw_bytes);
+    uint8_t *to = ix->owned[section] = ft_alloc_aligned(e->raw_bytes, 1, err);
+    if (!to)
+        return FT_ENOMEM;
+    for (uint64_t at = 0, i = 0; at < e->raw_bytes || left; i++) {
+        const uint64_t rest = e->raw_bytes - at;
+        const uint64_t raw = rest < FT_SECTION_PIECE ? rest : FT_SECTION_PIECE;
+        const size_t stored = ZSTD_findFrameCompressedSize(from, left);
+        if (ZSTD_isError(stored))
+            return bad_frame(e, i, ZSTD_getErrorName(stored), err);
+        if (raw == 0 || ZSTD_getFrameContentSize(from, left) != raw)
+            return bad_frame(e, i, "not of the length that it should have", err);
+        void *list = f->list;
+        const ft_status st = ft_reserve(&list, &f->cap, f->n + 1, sizeof *f->list, err);
+        f->list = list;
+        if (st != FT_OK)
+            return st;
+        f->list[f->n++] = (frame){from, to + at, stored, raw, section};
+        at += raw;
+        from += stored;
+        left -= stored;
+    }
+    ix->data[section] = to;
+    return FT_OK;
+}
+
+typedef struct loading {
+    const ft_index *ix;
+    frames frames;
+} loading;
+
 static ft_status decompress(void *arg, uint64_t begin, uint64_t end, ft_error *err)
 {
-    ft_index *ix = arg;
+    const loading *l = arg;
     for (uint64_t i = begin; i < end; i++) {
-        const ft_section_entry *e = &ix->front.table[i];
-        const uint8_t *from = ix->bytes + e->offset;
-        const char *name = ft_section_name(e->type);
-        ix->data[i] = from;
-        if (e->encoding == FT_ENCODING_PLAIN)
-            continue;
-        if (ZSTD_getFrameContentSize(from, e->stored_bytes) != e->raw_bytes ||
-            e->raw_bytes / (1 << 15) > e->stored_bytes)
-            return ft_fail(err, FT_EFORMAT,
-                           "section %s: not a zstd frame of %llu bytes", name,
-                           (unsigned long long)e->raw_bytes);
-        ix->owned[i] = ft_alloc_aligned(e->raw_bytes, 1, err);
-        if (!ix->owned[i])
-            return FT_ENOMEM;
-        const size_t n =
-            ZSTD_decompress(ix->owned[i], e->raw_bytes, from, e->stored_bytes);
-        if (n != e->raw_bytes)
-            return ft_fail(err, FT_EFORMAT, "section %s: zstd: %s", name,
-                           ZSTD_isError(n) ? ZSTD_getErrorName(n) : "cut short");
-        ix->data[i] = ix->owned[i];
+        const frame *f = &l->frames.list[i];
+        const ft_section_entry *e = &l->ix->front.table[f->section];
+        const size_t n = ZSTD_decompress(f->to, f->raw_bytes, f->from, f->stored_bytes);
+        if (n != f->raw_bytes)
+            return bad_frame(e,
+                             (uint64_t)(f->to - (uint8_t *)l->ix->owned[f->section]) /
+                                 FT_SECTION_PIECE,
+                             ZSTD_isError(n) ? ZSTD_getErrorName(n) : "cut short", err);
     }
     return FT_OK;
 }
 
 ft_status ft_image_load(ft_index *ix, ft_error *err)
 {
-    return ft_parallel(ix->front.header.n_sections, 1, ix->n_threads, decompress, ix,
-                       err);
+    loading l = {.ix = ix};
+    ft_status st = FT_OK;
+    for (uint32_t i = 0; i < ix->front.header.n_sections && st == FT_OK; i++) {
+        const ft_section_entry *e = &ix->front.table[i];
+        ix->data[i] = ix->bytes + e->offset;
+        if (e->encoding == FT_ENCODING_ZSTD)
+            st = list_frames(ix, i, &l.frames, err);
+    }
+    if (st == FT_OK)
+        st = ft_parallel(l.frames.n, 1, ix->n_threads, decompress, &l, err);
+    free(l.frames.list);
+    return st;
 }
 
 typedef struct hashing {
@@ -210,10 +268,9 @@ static ft_status hash_pieces(void *arg, uint64_t begin, uint64_t end, ft_error *
     const hashing *h = arg;
     (void)err;
     for (uint64_t i = begin; i < end; i++) {
-        const uint64_t at = i * FT_CHECKSUM_PIECE, left = h->n_bytes - at;
-        h->sums[i] =
-            ft_checksum(h->bytes + at,
-                        left < FT_CHECKSUM_PIECE ? left : (uint64_t)FT_CHECKSUM_PIECE);
+        const uint64_t at = i * FT_SECTION_PIECE, left = h->n_bytes - at;
+        h->sums[i] = ft_checksum(
+            h->bytes + at, left < FT_SECTION_PIECE ? left : (uint64_t)FT_SECTION_PIECE);
     }
     return FT_OK;
 }
@@ -222,8 +279,8 @@ ft_status ft_image_check_sums(const ft_index *ix, ft_error *err)
 {
     for (uint32_t i = 0; i < ix->front.header.n_sections; i++) {
         const ft_section_entry *e = &ix->front.table[i];
-        const uint64_t n = e->stored_bytes / FT_CHECKSUM_PIECE +
-                           (e->stored_bytes % FT_CHECKSUM_PIECE != 0);
+        const uint64_t n = e->stored_bytes / FT_SECTION_PIECE +
+                           (e->stored_bytes % FT_SECTION_PIECE != 0);
         hashing h = {ix->bytes + e->offset, e->stored_bytes, NULL};
         h.sums = ft_calloc(n, sizeof *h.sums, err);
         if (!h.sums)

@@ -250,6 +250,15 @@ ft_status ft_keys_gather(ft_keys *k, bool *more, ft_error *err)
     return st;
 }
 
+ft_keys_input *ft_keys_only_input(ft_keys *k)
+{
+    const merger *m = &k->keys.merged;
+    const bool others = k->subtract.sorted || k->subtract.merged.n_inputs;
+    const bool only = !k->keys.sorted && m->n_inputs == 1 && !others &&
+                      m->inputs[0].reader && m->inputs[0].n_read == 0;
+    return only ? &m->inputs[0] : NULL;
+}
+
 /* Is the key one of those to subtract? Moves the subtracted stream up to it. */
 static ft_status is_taken_out(ft_keys *k, const ft_key *key, bool *yes, ft_error *err)
 {

@@ -165,6 +165,8 @@ ft_status ft_keys_input_next(ft_keys_input *in, ft_error *err)
 
 uint64_t ft_keys_input_bytes(const ft_keys_input *in)
 {
+    if (in->by_blocks)
+        return in->block_bytes;
     if (in->reader)
         return ft_stream_offset(in->stream);
     if (!in->index)

@@ -20,6 +20,8 @@ typedef struct ft_keys_input {
     uint32_t n;   /* of the key that is current; 0: before the first or at the end */
     uint32_t lcp; /* with the key before it */
     uint64_t n_read, n_duplicates;
+    bool by_blocks; /* the reader's blocks are read by others; so far: */
+    uint64_t block_bytes;
 } ft_keys_input;
 
 /* *in is zeroed. "-": standard input. */
@@ -36,5 +38,9 @@ ft_status ft_keys_input_read(ft_keys_input *in, const uint32_t **tokens, uint32_
 /* Decompressed bytes read so far. */
 uint64_t ft_keys_input_bytes(const ft_keys_input *in);
 void ft_keys_input_close(ft_keys_input *in);
+
+/* The input, where `keys` is one of tokens and nothing else, none of which has been
+ * read; else NULL. */
+ft_keys_input *ft_keys_only_input(ft_keys *keys);
 
 #endif

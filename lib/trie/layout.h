@@ -6,7 +6,7 @@
 #ifndef FT_TRIE_LAYOUT_H
 #define FT_TRIE_LAYOUT_H
 
-#include "trie/levels.h"
+#include "trie/level_map.h"
 #include "trie/trie.h"
 #include "trie/writer.h"
 
@@ -24,8 +24,8 @@ typedef struct ft_layout {
     const char *summary;
     uint32_t id; /* ft_index_header.layout */
 
-    /* Write all sections. */
-    ft_status (*build)(ft_writer *w, const ft_levels *levels);
+    /* Write all sections; the level arrays may be spent on it. */
+    ft_status (*build)(ft_writer *w, ft_level_map *map);
 
     /* Fill trie->ops, trie->layout (one allocation, the caller frees it), trie->ids and
      * trie->id_bits from the sections; the rest of *trie is filled already. Checks that

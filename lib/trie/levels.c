@@ -41,34 +41,6 @@ const ft_group *ft_group_next(ft_group_iter *it, unsigned *n)
     return g;
 }
 
-ft_degree_iter ft_levels_degrees(const ft_levels *l)
-{
-    return (ft_degree_iter){.groups = ft_levels_from(l, 1)};
-}
-
-uint64_t ft_degree_next(ft_degree_iter *it)
-{
-    uint64_t degree = 0;
-    for (;;) {
-        if (it->left == 0) {
-            const ft_group *g = ft_group_next(&it->groups, &it->left);
-            if (!g)
-                return degree;
-            it->first = g->first;
-        }
-        /* The bit of the run's own first node does not end the run. */
-        const uint64_t ends = degree ? it->first : it->first & ~(uint64_t)1;
-        const unsigned run = ends ? (unsigned)__builtin_ctzll(ends) : FT_GROUP_NODES;
-        if (run < it->left) {
-            it->first >>= run;
-            it->left -= run;
-            return degree + run;
-        }
-        degree += it->left;
-        it->left = 0;
-    }
-}
-
 void ft_levels_free(ft_levels *l)
 {
     for (uint64_t i = 0; i < l->n_levels; i++)

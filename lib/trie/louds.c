@@ -42,70 +42,90 @@ ft_visit ft_louds_visit(const ft_trie *t, uint64_t node, uint64_t *place)
                       ft_bit_get(l->terminal.words, node)};
 }
 
-ft_status ft_vector_end(ft_bits_out *b, uint32_t rank_type, uint32_t hints_type,
-                        uint64_t n_bits)
+/* Where the bits of a span's first node start: behind the zeros of the nodes before it
+ * and the ones of their children, which are the nodes from 1 on. */
+static uint64_t start_of(const ft_level_map *map, const ft_span *s)
 {
-    ft_status st = ft_bits_end_vector(b, n_bits);
-    ft_bitvec_index *x = b->index;
-    if (st == FT_OK && rank_type) {
-        ft_section_begin(b->w, rank_type, x->rank.len / 16, 0, x->rank.len);
-        ft_section_put(b->w, x->rank.data, x->rank.len);
-        st = ft_section_end(b->w);
+    const ft_sibling_cursor children = ft_map_siblings(map, s->parents);
+    return s->node + ft_siblings_node(&children) - 1;
+}
+
+/* The last span that starts at or before a bit. */
+static const ft_span *span_at(const ft_level_map *map, uint64_t bit)
+{
+    uint64_t lo = 0, hi = map->n_spans - 1;
+    while (lo < hi) {
+        const uint64_t mid = lo + (hi - lo + 1) / 2;
+        if (start_of(map, &map->spans[mid]) <= bit)
+            lo = mid;
+        else
+            hi = mid - 1;
     }
-    if (st == FT_OK && hints_type) {
-        ft_section_begin(b->w, hints_type, x->hints.len / 4, 0, x->hints.len);
-        ft_section_put(b->w, x->hints.data, x->hints.len);
-        st = ft_section_end(b->w);
-    }
-    return st;
+    return &map->spans[lo];
 }
 
 /* Zeros for the leaves, a run of ones and a zero for each node with children. */
-static void put_tree(ft_bits_out *bits, const ft_levels *levels)
+static void put_group(ft_bits_out *b, const ft_group *g, unsigned n,
+                      ft_sibling_cursor *children)
 {
-    ft_group_iter groups = ft_levels_from(levels, 0);
-    ft_degree_iter degrees = ft_levels_degrees(levels);
-    unsigned n;
-    for (const ft_group *g; (g = ft_group_next(&groups, &n));) {
-        unsigned done = 0;
-        for (uint64_t child = g->child; child; child &= child - 1) {
-            const unsigned i = (unsigned)__builtin_ctzll(child);
-            const uint64_t degree = ft_degree_next(&degrees);
-            ft_bits_put(bits, 0, i - done);
-            if (degree < 64) {
-                ft_bits_put(bits, ft_low_mask((unsigned)degree), (unsigned)degree + 1);
-            } else {
-                ft_bits_fill(bits, true, degree);
-                ft_bits_put(bits, 0, 1);
-            }
-            done = i + 1;
+    unsigned done = 0;
+    for (uint64_t child = g->child; child; child &= child - 1) {
+        const unsigned i = (unsigned)__builtin_ctzll(child);
+        const uint64_t degree = ft_siblings_next(children);
+        ft_bits_put(b, 0, i - done);
+        if (degree < 64) {
+            ft_bits_put(b, ft_low_mask((unsigned)degree), (unsigned)degree + 1);
+        } else {
+            ft_bits_ones(b, degree);
+            ft_bits_put(b, 0, 1);
         }
-        ft_bits_put(bits, 0, n - done);
+        done = i + 1;
     }
+    ft_bits_put(b, 0, n - done);
 }
 
-ft_status ft_louds_build(ft_writer *w, const ft_levels *levels)
+static void put_tree(const ft_level_map *map, ft_bits_out *b)
 {
-    const uint64_t n = levels->n_nodes, n_bits = 2 * n - 1;
-    ft_bitvec_index index = {0};
-    ft_bits_out bits = {.w = w, .index = &index};
-    ft_section_begin(w, FT_SECTION_LOUDS, n_bits, 0, ft_bitvec_bytes(n_bits));
-    put_tree(&bits, levels);
-    ft_status st =
-        ft_vector_end(&bits, FT_SECTION_LOUDS_RANK, FT_SECTION_LOUDS_SELECT, n_bits);
-    ft_bitvec_index_free(&index);
-    if (st != FT_OK)
-        return st;
+    const ft_span *s = span_at(map, b->first * 64);
+    ft_sibling_cursor children = ft_map_siblings(map, s->parents);
+    unsigned n, at;
+    ft_group_iter groups = ft_map_groups(map, s->node, &at);
+    ft_bits_seek(b, start_of(map, s));
+    for (const ft_group *g; !ft_bits_full(b) && (g = ft_group_next(&groups, &n));)
+        put_group(b, g, n, &children);
+}
 
-    bits = (ft_bits_out){.w = w, .index = levels->ids ? &index : NULL};
-    ft_section_begin(w, FT_SECTION_TERMINAL, n, 0, ft_bitvec_bytes(n));
-    ft_group_iter groups = ft_levels_from(levels, 0);
-    unsigned n_group;
-    for (const ft_group *g; (g = ft_group_next(&groups, &n_group));)
-        ft_bits_put(&bits, g->terminal, n_group);
-    st = ft_vector_end(&bits, levels->ids ? FT_SECTION_TERMINAL_RANK : 0, 0, n);
-    ft_bitvec_index_free(&index);
-    return st;
+static void put_terminals(const ft_level_map *map, ft_bits_out *b)
+{
+    unsigned n, at;
+    ft_group_iter groups = ft_map_groups(map, b->first * 64, &at);
+    ft_bits_seek(b, b->first * 64 - at);
+    for (const ft_group *g; !ft_bits_full(b) && (g = ft_group_next(&groups, &n));)
+        ft_bits_put(b, g->terminal, n);
+}
+
+ft_status ft_louds_build(ft_writer *w, const ft_level_map *map)
+{
+    const ft_levels *l = map->levels;
+    const ft_vector_source tree = {
+        .type = FT_SECTION_LOUDS,
+        .rank_type = FT_SECTION_LOUDS_RANK,
+        .hints_type = FT_SECTION_LOUDS_SELECT,
+        .n_bits = 2 * l->n_nodes - 1,
+        .n_ones = l->n_nodes - 1,
+        .map = map,
+        .put = put_tree,
+    };
+    const ft_vector_source terminals = {
+        .type = FT_SECTION_TERMINAL,
+        .rank_type = l->ids ? FT_SECTION_TERMINAL_RANK : 0,
+        .n_bits = l->n_nodes,
+        .n_ones = l->n_keys,
+        .map = map,
+        .put = put_terminals,
+    };
+    const ft_status st = ft_vector_write(w, &tree);
+    return st == FT_OK ? ft_vector_write(w, &terminals) : st;
 }
 
 ft_status ft_vector_open(ft_bitvec *b, const ft_sections *s, uint32_t type,

@@ -8,6 +8,7 @@
 #ifndef FT_TRIE_LOUDS_H
 #define FT_TRIE_LOUDS_H
 
+#include "trie/bits_out.h"
 #include "trie/bitvec.h"
 #include "trie/layout.h"
 
@@ -46,15 +47,24 @@ ft_visit ft_louds_visit(const ft_trie *t, uint64_t node, uint64_t *place);
 
 /* Their parts of a layout's functions. `open` adds the sections it has used to *n_used
  * and sets trie->ids and trie->id_bits. */
-ft_status ft_louds_build(ft_writer *w, const ft_levels *levels);
+ft_status ft_louds_build(ft_writer *w, const ft_level_map *map);
 ft_status ft_louds_open(ft_louds *l, ft_trie *trie, const ft_sections *sections,
                         uint32_t *n_used, ft_error *err);
 ft_status ft_louds_verify(const ft_trie *trie, uint32_t n_threads, ft_error *err);
 
 /* A bit vector's sections: write them, find them, check them in parallel. rank_type or
  * hints_type 0: there is no such directory. */
-ft_status ft_vector_end(ft_bits_out *b, uint32_t rank_type, uint32_t hints_type,
-                        uint64_t n_bits);
+typedef struct ft_vector_source {
+    uint32_t type, rank_type, hints_type;
+    uint64_t n_bits, n_ones;
+    const ft_level_map *map;
+
+    /* Put the bits from a place at or before the window's first, until it is full or
+     * they end. */
+    void (*put)(const ft_level_map *map, ft_bits_out *b);
+} ft_vector_source;
+
+ft_status ft_vector_write(ft_writer *w, const ft_vector_source *v);
 ft_status ft_vector_open(ft_bitvec *b, const ft_sections *s, uint32_t type,
                          uint32_t rank_type, uint32_t hints_type, ft_error *err);
 ft_status ft_vector_verify(const ft_bitvec *b, const char *name, uint32_t n_threads,

@@ -89,49 +89,87 @@ static const ft_trie_ops narrow_ops = {
     .fetch_run = narrow_fetch_run,
 };
 
-static ft_status build_high(ft_writer *w, const ft_levels *levels)
+/* Bits and labels are those of nodes 1, 2, ... */
+static void put_flags(const ft_level_map *map, ft_bits_out *b)
 {
-    const uint64_t n = levels->n_nodes - 1;
-    const unsigned width = high_width(levels->max_token);
-    if (width == 0)
-        return FT_OK;
-    ft_bitvec_index index = {0};
-    ft_bits_out bits = {.w = w, .index = &index};
-    ft_section_begin(w, FT_SECTION_HIGH_FLAGS, n, 0, ft_bitvec_bytes(n));
-    ft_group_iter groups = ft_levels_from(levels, 1);
-    unsigned n_group;
-    for (const ft_group *g; (g = ft_group_next(&groups, &n_group));)
-        ft_bits_put(&bits, g->high, n_group);
-    const ft_status st = ft_vector_end(&bits, FT_SECTION_HIGH_RANK, 0, n);
-    ft_bitvec_index_free(&index);
-    if (st != FT_OK)
-        return st;
-
-    bits = (ft_bits_out){.w = w};
-    ft_section_begin(w, FT_SECTION_HIGH, levels->n_highs, width,
-                     ft_packed_bytes(levels->n_highs, width));
-    ft_group_iter it = ft_levels_from(levels, 1);
-    for (const ft_chunk *c = ft_chunk_first(&it); c; c = ft_chunk_next(&it))
-        for (uint64_t i = 0; i < c->n_highs; i++)
-            ft_bits_put(&bits, c->highs[i], width);
-    return ft_bits_end_packed(&bits);
+    unsigned n, at;
+    ft_group_iter groups = ft_map_groups(map, b->first * 64 + 1, &at);
+    ft_bits_seek(b, b->first * 64 - at);
+    for (const ft_group *g; !ft_bits_full(b) && (g = ft_group_next(&groups, &n));)
+        ft_bits_put(b, g->high, n);
 }
 
-static ft_status narrow_build(ft_writer *w, const ft_levels *levels)
+static ft_status fill_low(void *arg, uint64_t at, uint64_t n, uint8_t *out,
+                          ft_error *err)
 {
-    const uint64_t n = levels->n_nodes - 1;
-    ft_status st = ft_louds_build(w, levels);
-    if (st != FT_OK)
-        return st;
-    ft_section_begin(w, FT_SECTION_LABELS_LOW, n, 0, n * 2);
-    ft_group_iter groups = ft_levels_from(levels, 1);
-    unsigned n_group;
-    for (const ft_group *g; (g = ft_group_next(&groups, &n_group));)
-        ft_section_put(w, g->low, n_group * sizeof *g->low);
-    st = ft_section_end(w);
+    unsigned n_group, skip;
+    ft_group_iter it = ft_map_groups(arg, at / 2 + 1, &skip);
+    (void)err;
+    for (uint64_t done = 0; done < n; skip = 0) {
+        const ft_group *g = ft_group_next(&it, &n_group);
+        const uint64_t bytes = (n_group - skip) * sizeof *g->low, left = n - done;
+        const uint64_t here = bytes < left ? bytes : left;
+        memcpy(out + done, g->low + skip, here);
+        done += here;
+    }
+    return FT_OK;
+}
+
+static void put_highs(const ft_chunk *c, uint64_t first, unsigned width, ft_bits_out *b)
+{
+    for (uint64_t i = first; i < c->n_highs && !ft_bits_full(b); i++)
+        ft_bits_put(b, ft_chunk_high(c, i), width);
+}
+
+static ft_status fill_high(void *arg, uint64_t at, uint64_t n, uint8_t *out,
+                           ft_error *err)
+{
+    const ft_level_map *map = arg;
+    const unsigned width = high_width(map->levels->max_token);
+    const ft_span *s = ft_map_by_highs(map, at * 8 / width);
+    ft_bits_out b = ft_bits_window(out, at, n);
+    (void)err;
+    ft_bits_seek(&b, s->highs * width);
+    ft_group_iter it = {.levels = map->levels, .level = s->level, .chunk = s->chunk};
+    uint64_t first = s->chunk_highs;
+    for (const ft_chunk *c = it.chunk; c && !ft_bits_full(&b); c = ft_chunk_next(&it)) {
+        put_highs(c, first, width, &b);
+        first = 0;
+    }
+    ft_bits_close(&b);
+    return FT_OK;
+}
+
+static ft_status build_high(ft_writer *w, const ft_level_map *map)
+{
+    const ft_levels *l = map->levels;
+    const unsigned width = high_width(l->max_token);
+    if (width == 0)
+        return FT_OK;
+    const ft_vector_source flags = {
+        .type = FT_SECTION_HIGH_FLAGS,
+        .rank_type = FT_SECTION_HIGH_RANK,
+        .n_bits = l->n_nodes - 1,
+        .n_ones = l->n_highs,
+        .map = map,
+        .put = put_flags,
+    };
+    const ft_section high = {FT_SECTION_HIGH, width, l->n_highs,
+                             ft_packed_bytes(l->n_highs, width)};
+    const ft_status st = ft_vector_write(w, &flags);
+    return st == FT_OK ? ft_section_fill(w, &high, fill_high, (void *)map) : st;
+}
+
+static ft_status narrow_build(ft_writer *w, ft_level_map *map)
+{
+    const uint64_t n = map->levels->n_nodes - 1;
+    const ft_section low = {FT_SECTION_LABELS_LOW, 0, n, n * 2};
+    ft_status st = ft_louds_build(w, map);
     if (st == FT_OK)
-        st = build_high(w, levels);
-    return st == FT_OK ? ft_ids_build(w, levels) : st;
+        st = ft_section_fill(w, &low, fill_low, (void *)map);
+    if (st == FT_OK)
+        st = build_high(w, map);
+    return st == FT_OK ? ft_ids_build(w, map) : st;
 }
 
 static ft_status open_high(ft_narrow *l, const ft_sections *s, uint64_t n_labels,

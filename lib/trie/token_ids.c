@@ -47,8 +47,12 @@ ft_status ft_token_ids_add(ft_token_ids *t, const uint32_t *tokens, unsigned n,
                            ft_error *err)
 {
     if (t->bits) {
-        for (unsigned i = 0; i < n; i++)
-            ft_bit_set(t->bits, tokens[i]);
+        for (unsigned i = 0; i < n; i++) {
+            uint64_t *word = &t->bits[tokens[i] / 64];
+            const uint64_t bit = (uint64_t)1 << tokens[i] % 64;
+            if (!(__atomic_load_n(word, __ATOMIC_RELAXED) & bit))
+                __atomic_fetch_or(word, bit, __ATOMIC_RELAXED);
+        }
         return FT_OK;
     }
     for (unsigned i = 0; i < n; i++) {

@@ -28,6 +28,13 @@ typedef struct ft_token_ids {
 /* For tokens up to max_token on n_nodes nodes. */
 ft_status ft_token_ids_open(ft_token_ids *t, uint64_t n_nodes, uint32_t max_token,
                             ft_error *err);
+
+/* Threads may add at the same time where ft_token_ids_shared says so. */
+static inline bool ft_token_ids_shared(const ft_token_ids *t)
+{
+    return t->bits != NULL;
+}
+
 ft_status ft_token_ids_add(ft_token_ids *t, const uint32_t *tokens, unsigned n,
                            ft_error *err);
 

@@ -50,34 +50,32 @@ static const ft_trie_ops wide_ops = {
     .fetch_run = wide_fetch_run,
 };
 
-static void put_labels(ft_writer *w, const ft_chunk *c)
+/* Labels are those of nodes 1, 2, ... */
+static ft_status fill_labels(void *arg, uint64_t at, uint64_t n, uint8_t *out,
+                             ft_error *err)
 {
-    const uint16_t *highs = c->highs;
-    for (uint64_t done = 0; done < c->n_nodes; done += FT_GROUP_NODES) {
-        const ft_group *g = &c->groups[done / FT_GROUP_NODES];
-        const uint64_t left = c->n_nodes - done;
-        const unsigned n = left < FT_GROUP_NODES ? (unsigned)left : FT_GROUP_NODES;
-        uint32_t labels[FT_GROUP_NODES];
-        for (unsigned i = 0; i < FT_GROUP_NODES; i++)
-            labels[i] = g->low[i];
-        for (uint64_t high = g->high; high; high &= high - 1)
-            labels[__builtin_ctzll(high)] |= (uint32_t)*highs++ << 16;
-        ft_section_put(w, labels, n * sizeof *labels);
+    uint32_t labels[FT_GROUP_NODES];
+    unsigned n_group, skip;
+    ft_token_iter it = ft_map_tokens(arg, at / sizeof *labels + 1, &skip);
+    (void)err;
+    for (uint64_t done = 0; done < n; skip = 0) {
+        ft_token_groups_next(&it, &n_group, labels);
+        const uint64_t bytes = (n_group - skip) * sizeof *labels, left = n - done;
+        const uint64_t here = bytes < left ? bytes : left;
+        memcpy(out + done, labels + skip, here);
+        done += here;
     }
+    return FT_OK;
 }
 
-static ft_status wide_build(ft_writer *w, const ft_levels *levels)
+static ft_status wide_build(ft_writer *w, ft_level_map *map)
 {
-    const uint64_t n = levels->n_nodes - 1;
-    ft_status st = ft_louds_build(w, levels);
-    if (st != FT_OK)
-        return st;
-    ft_section_begin(w, FT_SECTION_LABELS, n, 0, n * 4);
-    ft_group_iter it = ft_levels_from(levels, 1);
-    for (const ft_chunk *c = ft_chunk_first(&it); c; c = ft_chunk_next(&it))
-        put_labels(w, c);
-    st = ft_section_end(w);
-    return st == FT_OK ? ft_ids_build(w, levels) : st;
+    const uint64_t n = map->levels->n_nodes - 1;
+    const ft_section labels = {FT_SECTION_LABELS, 0, n, n * 4};
+    ft_status st = ft_louds_build(w, map);
+    if (st == FT_OK)
+        st = ft_section_fill(w, &labels, fill_labels, (void *)map);
+    return st == FT_OK ? ft_ids_build(w, map) : st;
 }
 
 static ft_status wide_open(ft_trie *trie, const ft_sections *sections, ft_error *err)

@@ -5,156 +5,246 @@
 #include <zstd.h>
 
 #include "trie/checksum.h"
-
-enum { RAW_BYTES = 1 << 17 };
+#include "trie/pipeline.h"
 
 static ft_section_entry *current(ft_writer *w)
 {
     return &w->front.table[w->front.header.n_sections - 1];
 }
 
-ft_status ft_writer_open(ft_writer *w, ft_sink *out, int compress_level, ft_error *err)
+ft_status ft_writer_open(ft_writer *w, ft_sink *out, int compress_level,
+                         uint32_t n_threads, ft_error *err)
 {
     static const uint8_t zero[FT_SECTIONS_AT];
-    *w = (ft_writer){.out = out, .err = err, .compress_level = compress_level};
+    *w = (ft_writer){
+        .out = out,
+        .err = err,
+        .compress_level = compress_level,
+        .n_threads = ft_thread_count(n_threads),
+    };
     if (!ft_sink_seekable(out) || ft_sink_offset(out) != 0)
         return ft_fail(err, FT_EINVAL,
                        "an index is written to a regular file, from its start");
-    w->stored = ft_alloc_aligned(FT_CHECKSUM_PIECE, 1, err);
-    if (!w->stored)
-        goto no_memory;
-    w->raw = w->stored;
-    w->cap_raw = FT_CHECKSUM_PIECE;
-    if (compress_level) {
-        w->raw = ft_alloc_aligned(RAW_BYTES, 1, err);
-        w->cap_raw = RAW_BYTES;
-        w->zstd = ZSTD_createCCtx();
-        if (!w->raw || !w->zstd)
-            goto no_memory;
+    w->slots = ft_calloc(ft_pipeline_slots(w->n_threads), sizeof *w->slots, err);
+    if (compress_level)
+        w->stored = ft_alloc_aligned(FT_SECTION_PIECE, 1, err);
+    if (!w->slots || (compress_level && !w->stored)) {
+        ft_writer_close(w);
+        return FT_ENOMEM;
     }
     return ft_sink_write(out, zero, sizeof zero, err);
-no_memory:
-    ft_writer_close(w);
-    return ft_fail(err, FT_ENOMEM, "out of memory (index writer)");
 }
 
 void ft_writer_close(ft_writer *w)
 {
-    if (w->raw != w->stored)
-        free(w->raw);
+    const uint32_t n_slots = w->slots ? ft_pipeline_slots(w->n_threads) : 0;
+    for (uint32_t i = 0; i < n_slots; i++) {
+        free(w->slots[i].raw);
+        free(w->slots[i].frame);
+        ZSTD_freeCCtx(w->slots[i].zstd);
+    }
+    free(w->slots);
     free(w->stored);
-    ZSTD_freeCCtx(w->zstd);
-    ft_buf_free(&w->pieces);
+    ft_buf_free(&w->sums);
     *w = (ft_writer){0};
 }
 
-/* Write a piece of stored bytes and note its checksum. */
-static void flush_stored(ft_writer *w)
+/* A slot's memory comes with its first use: small indexes have few pieces. */
+static ft_status ready_slot(const ft_writer *w, ft_writer_slot *s, ft_error *err)
 {
-    if (w->status == FT_OK && w->n_stored) {
-        const uint64_t sum = ft_checksum(w->stored, w->n_stored);
-        w->status = ft_buf_append(&w->pieces, &sum, sizeof sum, w->err);
-        if (w->status == FT_OK)
-            w->status = ft_sink_write(w->out, w->stored, w->n_stored, w->err);
+    if (s->raw)
+        return FT_OK;
+    uint8_t *raw = ft_alloc_aligned(FT_SECTION_PIECE, 1, err);
+    if (raw && w->compress_level) {
+        s->frame = ft_alloc_aligned(ZSTD_compressBound(FT_SECTION_PIECE), 1, err);
+        s->zstd = ZSTD_createCCtx();
+        if (!s->zstd)
+            ft_fail(err, FT_ENOMEM, "out of memory (zstd)");
     }
-    current(w)->stored_bytes += w->n_stored;
-    w->n_stored = 0;
+    s->raw = raw;
+    return !raw || (w->compress_level && (!s->frame || !s->zstd)) ? FT_ENOMEM : FT_OK;
 }
 
-static void compress(ft_writer *w, ZSTD_EndDirective mode)
+/* Make of the raw bytes what is stored, or take its checksum. */
+static ft_status encode(const ft_writer *w, ft_writer_slot *s, ft_error *err)
 {
-    ZSTD_inBuffer in = {w->raw, w->n_raw, 0};
-    for (size_t left = 1; w->status == FT_OK && (in.pos < in.size || left);) {
-        ZSTD_outBuffer out = {w->stored, FT_CHECKSUM_PIECE, w->n_stored};
-        left = ZSTD_compressStream2(w->zstd, &out, &in, mode);
-        if (ZSTD_isError(left)) {
-            w->status = ft_fail(w->err, FT_EINVAL, "zstd: %s", ZSTD_getErrorName(left));
-            return;
-        }
-        w->n_stored = out.pos;
-        if (w->n_stored == FT_CHECKSUM_PIECE)
-            flush_stored(w);
-        if (mode == ZSTD_e_continue)
-            left = 0;
+    if (!w->compress_level) {
+        s->sum = ft_checksum(s->raw, s->n_raw);
+        return FT_OK;
     }
-}
-
-void ft_writer_flush(ft_writer *w)
-{
-    w->raw_bytes += w->n_raw;
-    if (w->zstd) {
-        compress(w, ZSTD_e_continue);
-    } else {
-        w->n_stored = w->n_raw;
-        flush_stored(w);
-    }
-    w->n_raw = 0;
-}
-
-static ft_status begin_frame(ft_writer *w, uint64_t raw_bytes)
-{
-    size_t rc = ZSTD_CCtx_reset(w->zstd, ZSTD_reset_session_only);
-    if (!ZSTD_isError(rc))
-        rc =
-            ZSTD_CCtx_setParameter(w->zstd, ZSTD_c_compressionLevel, w->compress_level);
-    if (!ZSTD_isError(rc))
-        rc = ZSTD_CCtx_setPledgedSrcSize(w->zstd, raw_bytes);
-    if (ZSTD_isError(rc))
-        return ft_fail(w->err, FT_EINVAL, "zstd: %s", ZSTD_getErrorName(rc));
+    const size_t n =
+        ZSTD_compressCCtx(s->zstd, s->frame, ZSTD_compressBound(FT_SECTION_PIECE),
+                          s->raw, s->n_raw, w->compress_level);
+    if (ZSTD_isError(n))
+        return ft_fail(err, FT_ENOMEM, "zstd: %s", ZSTD_getErrorName(n));
+    s->n_frame = n;
     return FT_OK;
 }
 
-void ft_section_begin(ft_writer *w, uint32_t type, uint64_t items, uint32_t param,
-                      uint64_t raw_bytes)
+static ft_status write_piece(ft_writer *w, const uint8_t *data, uint64_t n,
+                             uint64_t sum, ft_error *err)
+{
+    current(w)->stored_bytes += n;
+    const ft_status st = ft_buf_append(&w->sums, &sum, sizeof sum, err);
+    return st == FT_OK ? ft_sink_write(w->out, data, n, err) : st;
+}
+
+static ft_status flush_stored(ft_writer *w, ft_error *err)
+{
+    const uint64_t n = w->n_stored;
+    w->n_stored = 0;
+    return n ? write_piece(w, w->stored, n, ft_checksum(w->stored, n), err) : FT_OK;
+}
+
+/* Frames are as long as they are, checksums are those of whole pieces of them. */
+static ft_status store(ft_writer *w, const ft_writer_slot *s, ft_error *err)
+{
+    ft_status st = FT_OK;
+    w->raw_bytes += s->n_raw;
+    if (!w->compress_level)
+        return write_piece(w, s->raw, s->n_raw, s->sum, err);
+    for (uint64_t done = 0; done < s->n_frame && st == FT_OK;) {
+        const uint64_t room = FT_SECTION_PIECE - w->n_stored, left = s->n_frame - done;
+        const uint64_t n = left < room ? left : room;
+        memcpy(w->stored + w->n_stored, s->frame + done, n);
+        done += n;
+        w->n_stored += n;
+        if (w->n_stored == FT_SECTION_PIECE)
+            st = flush_stored(w, err);
+    }
+    return st;
+}
+
+static void begin(ft_writer *w, const ft_section *s)
 {
     static const uint8_t zero[FT_SECTION_ALIGN];
     const uint64_t at = ft_sink_offset(w->out), start = ft_section_align(at);
     assert(w->front.header.n_sections < FT_MAX_SECTIONS);
     w->front.header.n_sections++;
     *current(w) = (ft_section_entry){
-        .type = type,
-        .encoding = w->zstd ? FT_ENCODING_ZSTD : FT_ENCODING_PLAIN,
+        .type = s->type,
+        .encoding = w->compress_level ? FT_ENCODING_ZSTD : FT_ENCODING_PLAIN,
         .offset = start,
-        .raw_bytes = raw_bytes,
-        .items = items,
-        .param = param,
+        .raw_bytes = s->raw_bytes,
+        .items = s->items,
+        .param = s->param,
     };
-    w->n_raw = w->n_stored = 0;
     w->raw_bytes = 0;
-    w->pieces.len = 0;
+    w->sums.len = 0;
     if (w->status == FT_OK)
         w->status = ft_sink_write(w->out, zero, start - at, w->err);
-    if (w->status == FT_OK && w->zstd)
-        w->status = begin_frame(w, raw_bytes);
+}
+
+static ft_status end(ft_writer *w)
+{
+    if (w->status == FT_OK)
+        w->status = flush_stored(w, w->err);
+    assert(w->status != FT_OK || w->raw_bytes == current(w)->raw_bytes);
+    current(w)->checksum = ft_checksum(w->sums.data, w->sums.len);
+    return w->status;
+}
+
+/* A section that threads fill. */
+typedef struct filling {
+    ft_writer *w;
+    uint64_t next, raw_bytes;
+    ft_fill_fn *fill;
+    void *arg;
+} filling;
+
+static ft_status take(void *arg, uint32_t slot, bool *more, ft_error *err)
+{
+    filling *f = arg;
+    ft_writer_slot *s = &f->w->slots[slot];
+    const uint64_t left = f->raw_bytes - f->next;
+    (void)err;
+    s->at = f->next;
+    s->n_raw = left < FT_SECTION_PIECE ? left : FT_SECTION_PIECE;
+    f->next += s->n_raw;
+    *more = s->n_raw != 0;
+    return FT_OK;
+}
+
+static ft_status work(void *arg, uint32_t slot, ft_error *err)
+{
+    const filling *f = arg;
+    ft_writer_slot *s = &f->w->slots[slot];
+    ft_status st = ready_slot(f->w, s, err);
+    if (st == FT_OK)
+        st = f->fill(f->arg, s->at, s->n_raw, s->raw, err);
+    return st == FT_OK ? encode(f->w, s, err) : st;
+}
+
+static ft_status put(void *arg, uint32_t slot, ft_error *err)
+{
+    const filling *f = arg;
+    return store(f->w, &f->w->slots[slot], err);
+}
+
+ft_status ft_section_fill(ft_writer *w, const ft_section *s, ft_fill_fn *fill,
+                          void *arg)
+{
+    filling f = {w, 0, s->raw_bytes, fill, arg};
+    const ft_pipeline pipeline = {&f, take, work, put};
+    const uint64_t n_pieces = s->raw_bytes / FT_SECTION_PIECE + 1;
+    const uint32_t n = n_pieces < w->n_threads ? (uint32_t)n_pieces : w->n_threads;
+    begin(w, s);
+    if (w->status == FT_OK)
+        w->status = ft_pipeline_run(&pipeline, n, w->err);
+    return end(w);
+}
+
+static ft_status copy(void *arg, uint64_t at, uint64_t n, uint8_t *out, ft_error *err)
+{
+    (void)err;
+    memcpy(out, (const uint8_t *)arg + at, n);
+    return FT_OK;
+}
+
+ft_status ft_section_copy(ft_writer *w, const ft_section *s, const void *data)
+{
+    return ft_section_fill(w, s, copy, (void *)data);
+}
+
+void ft_section_begin(ft_writer *w, const ft_section *s)
+{
+    begin(w, s);
+    w->slots[0].n_raw = 0;
+    if (w->status == FT_OK)
+        w->status = ready_slot(w, &w->slots[0], w->err);
+}
+
+static void hand_on(ft_writer *w)
+{
+    ft_writer_slot *s = &w->slots[0];
+    if (w->status == FT_OK && s->n_raw) {
+        w->status = encode(w, s, w->err);
+        if (w->status == FT_OK)
+            w->status = store(w, s, w->err);
+    }
+    s->n_raw = 0;
 }
 
 void ft_section_put(ft_writer *w, const void *data, uint64_t bytes)
 {
+    ft_writer_slot *s = &w->slots[0];
     const uint8_t *from = data;
-    while (bytes) {
-        if (w->n_raw == w->cap_raw)
-            ft_writer_flush(w);
-        const uint64_t room = w->cap_raw - w->n_raw, n = bytes < room ? bytes : room;
-        memcpy(w->raw + w->n_raw, from, n);
-        w->n_raw += n;
+    while (bytes && w->status == FT_OK) {
+        const uint64_t room = FT_SECTION_PIECE - s->n_raw;
+        const uint64_t n = bytes < room ? bytes : room;
+        memcpy(s->raw + s->n_raw, from, n);
+        s->n_raw += n;
         from += n;
         bytes -= n;
+        if (s->n_raw == FT_SECTION_PIECE)
+            hand_on(w);
     }
 }
 
 ft_status ft_section_end(ft_writer *w)
 {
-    if (w->zstd) {
-        w->raw_bytes += w->n_raw;
-        compress(w, ZSTD_e_end);
-        w->n_raw = 0;
-        flush_stored(w);
-    } else {
-        ft_writer_flush(w);
-    }
-    assert(w->status != FT_OK || w->raw_bytes == current(w)->raw_bytes);
-    current(w)->checksum = ft_checksum(w->pieces.data, w->pieces.len);
-    return w->status;
+    hand_on(w);
+    return end(w);
 }
 
 ft_status ft_writer_finish(ft_writer *w)
@@ -168,30 +258,4 @@ ft_status ft_writer_finish(ft_writer *w)
     if (w->status == FT_OK)
         w->status = ft_sink_rewrite(w->out, 0, &w->front, sizeof w->front, w->err);
     return w->status;
-}
-
-void ft_bits_fill(ft_bits_out *b, bool bit, uint64_t n)
-{
-    const uint64_t word = bit ? ~(uint64_t)0 : 0;
-    for (; n > 64; n -= 64)
-        ft_bits_put(b, word, 64);
-    ft_bits_put(b, word & ft_low_mask((unsigned)n), (unsigned)n);
-}
-
-ft_status ft_bits_end_vector(ft_bits_out *b, uint64_t n_bits)
-{
-    const uint64_t words = ft_bitvec_bytes(n_bits) / 8;
-    if (b->fill)
-        ft_bits_word(b, b->word, b->fill);
-    for (uint64_t i = ft_words(n_bits); i < words; i++)
-        ft_bits_word(b, 0, 0);
-    return ft_section_end(b->w);
-}
-
-ft_status ft_bits_end_packed(ft_bits_out *b)
-{
-    if (b->fill)
-        ft_section_put_word(b->w, b->word);
-    ft_section_put_word(b->w, 0);
-    return ft_section_end(b->w);
 }

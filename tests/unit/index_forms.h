@@ -70,7 +70,7 @@ static inline void seal(ft_buf *file)
     for (uint32_t i = 0; i < f->header.n_sections; i++) {
         ft_section_entry *e = &f->table[i];
         const uint64_t sum = ft_checksum(file->data + e->offset, e->stored_bytes);
-        assert_true(e->stored_bytes <= FT_CHECKSUM_PIECE);
+        assert_true(e->stored_bytes <= FT_SECTION_PIECE);
         e->checksum = ft_checksum(&sum, e->stored_bytes ? sizeof sum : 0);
     }
     seal_header(file);

@@ -98,7 +98,8 @@ static inline ft_build_summary keyset_build(const keyset *s, const char *layout,
     ft_error err = {0};
     ft_builder *b;
     ft_build_summary summary = {0};
-    const ft_build_options options = {layout, ids, compress_level};
+    const ft_build_options options = {
+        .layout = layout, .ids = ids, .compress_level = compress_level};
     out->len = 0;
     assert_ok(ft_builder_open(&b, &options, &err), err);
     for (uint64_t i = 0; i < s->n; i++) {

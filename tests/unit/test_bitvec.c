@@ -10,8 +10,8 @@
 
 typedef struct vector {
     ft_bitvec bits;
-    uint64_t *words;
-    ft_bitvec_index index;
+    uint64_t *words, *rank;
+    uint32_t *hints;
 } vector;
 
 static vector make(uint64_t n_bits)
@@ -21,30 +21,38 @@ static vector make(uint64_t n_bits)
     return v;
 }
 
+/* Directories by pieces of a few blocks, made good in the wrong order. */
 static void index_bits(vector *v)
 {
     ft_error err = {0};
-    const uint64_t n = v->bits.n_bits, words = ft_bitvec_bytes(n) / 8;
-    for (uint64_t i = 0; i < words; i++) {
-        const uint64_t left = i * 64 < n ? n - i * 64 : 0;
-        assert_ok(ft_bitvec_index_add(&v->index, v->words[i],
-                                      left < 64 ? (unsigned)left : 64, &err),
-                  err);
+    ft_bitvec *b = &v->bits;
+    const uint64_t blocks = ft_bitvec_blocks(b->n_bits), step = 3;
+    uint64_t *ones = calloc(blocks + 1, sizeof *ones), sum = 0;
+    v->rank = malloc(ft_bitvec_rank_bytes(b->n_bits));
+    for (uint64_t i = 0; i < blocks; i += step) {
+        const uint64_t n = blocks - i < step ? blocks - i : step;
+        ones[i] = ft_bitvec_count(v->words + i * 8, n, v->rank + i * 2);
+        b->n_ones += ones[i];
     }
-    v->bits.words = v->words;
-    v->bits.rank = (const uint64_t *)v->index.rank.data;
-    v->bits.hints = (const uint32_t *)v->index.hints.data;
-    v->bits.n_ones = v->index.n_ones;
-    assert_int_equal(v->index.rank.len, ft_bitvec_rank_bytes(n));
-    assert_int_equal(v->index.hints.len, 4 * ft_bitvec_hints(n - v->bits.n_ones));
-    assert_int_equal(v->index.n_zeros, n - v->bits.n_ones);
-    assert_ok(ft_bitvec_check(&v->bits, 0, ft_bitvec_blocks(n), &err), err);
+    v->hints = malloc(4 * ft_bitvec_hints(b->n_bits - b->n_ones) + 1);
+    for (uint64_t i = (blocks - 1) / step * step + step; i > 0;) {
+        const uint64_t last = i < blocks ? i : blocks;
+        i -= step;
+        sum += ones[i];
+        ft_bitvec_settle(b, v->rank, v->hints, i, last, b->n_ones - sum, ones[i]);
+    }
+    free(ones);
+    b->words = v->words;
+    b->rank = v->rank;
+    b->hints = v->hints;
+    assert_ok(ft_bitvec_check(&v->bits, 0, blocks, &err), err);
     assert_true(ft_bitvec_padding_ok(&v->bits));
 }
 
 static void discard(vector *v)
 {
-    ft_bitvec_index_free(&v->index);
+    free(v->rank);
+    free(v->hints);
     free(v->words);
 }
 
@@ -168,16 +176,18 @@ static void test_check_sees_each_bit(void **state)
         if (next_random(&seed) % 2)
             ft_bit_set(v.words, k);
     index_bits(&v);
-    ft_buf *parts[] = {&v.index.rank, &v.index.hints};
+    uint8_t *parts[] = {(uint8_t *)v.rank, (uint8_t *)v.hints};
+    const uint64_t bytes[] = {ft_bitvec_rank_bytes(3000),
+                              4 * ft_bitvec_hints(3000 - v.bits.n_ones)};
     for (unsigned part = 0; part < 2; part++)
-        for (uint64_t i = 0; i < parts[part]->len * 8; i++) {
+        for (uint64_t i = 0; i < bytes[part] * 8; i++) {
             ft_error err = {0};
-            parts[part]->data[i / 8] ^= (uint8_t)(1 << i % 8);
+            parts[part][i / 8] ^= (uint8_t)(1 << i % 8);
             ft_status st = FT_OK; /* in pieces of two blocks, as threads do it */
             for (uint64_t at = 0; at < 6 && st == FT_OK; at += 2)
                 st = ft_bitvec_check(&v.bits, at, at + 2, &err);
             assert_int_equal(st, FT_EFORMAT);
-            parts[part]->data[i / 8] ^= (uint8_t)(1 << i % 8);
+            parts[part][i / 8] ^= (uint8_t)(1 << i % 8);
         }
     v.words[3000 / 64] |= (uint64_t)1 << 3000 % 64;
     assert_false(ft_bitvec_padding_ok(&v.bits));

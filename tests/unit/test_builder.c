@@ -7,7 +7,7 @@
 
 #include "trie/bitvec.h"
 #include "trie/format.h"
-#include "trie/levels.h"
+#include "trie/level_map.h"
 
 /* root -> 1 -> 2 -> 70000; 1 ends a key too; root -> 200000 -> 5. */
 static keyset hand_made(void)
@@ -203,10 +203,10 @@ static void assert_refused(const ft_build_options *options, const char *message)
 static void test_refused_options(void **state)
 {
     (void)state;
-    assert_refused(&(ft_build_options){"tiny", false, 0}, "no layout is called 'tiny'");
-    assert_refused(&(ft_build_options){NULL, false, 99},
+    assert_refused(&(ft_build_options){.layout = "tiny"}, "no layout is called 'tiny'");
+    assert_refused(&(ft_build_options){.compress_level = 99},
                    "compression level 99 is not within 0 to 22");
-    assert_refused(&(ft_build_options){NULL, false, -1},
+    assert_refused(&(ft_build_options){.compress_level = -1},
                    "compression level -1 is not within 0 to 22");
 }
 
@@ -222,7 +222,7 @@ static void test_pipe_is_refused(void **state)
     (void)state;
     assert_int_equal(pipe(fds), 0);
     snprintf(path, sizeof path, "/dev/fd/%d", fds[1]);
-    assert_ok(ft_builder_open(&b, &(ft_build_options){NULL, false, 0}, &err), err);
+    assert_ok(ft_builder_open(&b, &(ft_build_options){.layout = NULL}, &err), err);
     assert_ok(ft_sink_open(&sink, path, &err), err);
     assert_int_equal(ft_builder_finish(b, sink, &summary, &err), FT_EINVAL);
     assert_string_equal(err.message,
@@ -243,7 +243,7 @@ static void test_full_disk(void **state)
     (void)state;
     if (access("/dev/full", W_OK) != 0)
         skip();
-    assert_ok(ft_builder_open(&b, &(ft_build_options){NULL, false, 0}, &err), err);
+    assert_ok(ft_builder_open(&b, &(ft_build_options){.layout = NULL}, &err), err);
     assert_ok(ft_builder_add(b, &token, 1, 0, &err), err);
     assert_ok(ft_sink_open(&sink, "/dev/full", &err), err);
     assert_int_not_equal(ft_builder_finish(b, sink, &summary, &err), FT_OK);
@@ -252,27 +252,46 @@ static void test_full_disk(void **state)
     ft_builder_close(b);
 }
 
-/* Degrees run over group and chunk borders: two nodes, of 200 children and of 1. */
-static void test_degrees(void **state)
+/* Groups of siblings run over group and chunk borders: of 200 children and of 1. */
+static void test_siblings(void **state)
 {
     ft_levels l = {.n_levels = 2};
+    ft_level_map map;
+    ft_error err = {0};
     (void)state;
     l.level = calloc(2, sizeof *l.level);
-    ft_chunk *chunk[4];
-    static const uint64_t nodes[] = {64, 100, 36, 1};
-    for (unsigned i = 0; i < 4; i++) {
+    ft_chunk *chunk[5];
+    static const uint64_t nodes[] = {1, 64, 100, 36, 1};
+    for (unsigned i = 0; i < 5; i++) {
         chunk[i] = calloc(1, sizeof(ft_chunk) + 2 * sizeof(ft_group));
         chunk[i]->n_nodes = nodes[i];
-        if (i)
+        if (i > 1)
             chunk[i - 1]->next = chunk[i];
     }
-    chunk[0]->groups[0].first = 1;
-    chunk[3]->groups[0].first = 1;
-    l.level[1] = (ft_level){chunk[0], chunk[3]};
-    ft_degree_iter it = ft_levels_degrees(&l);
-    assert_int_equal(ft_degree_next(&it), 200);
-    assert_int_equal(ft_degree_next(&it), 1);
-    assert_int_equal(ft_degree_next(&it), 0);
+    chunk[0]->groups[0].first = chunk[0]->groups[0].child = 1;
+    chunk[1]->groups[0].first = 1;
+    chunk[4]->groups[0].first = 1;
+    l.level[0] = (ft_level){chunk[0], chunk[0]};
+    l.level[1] = (ft_level){chunk[1], chunk[4]};
+    assert_ok(ft_level_map_open(&map, &l, 2, &err), err);
+    ft_sibling_cursor c = ft_map_siblings(&map, 0);
+    assert_int_equal(ft_siblings_node(&c), 1);
+    assert_int_equal(ft_siblings_next(&c), 200);
+    assert_int_equal(ft_siblings_node(&c), 201);
+    assert_int_equal(ft_siblings_next(&c), 1);
+    assert_int_equal(ft_siblings_node(&c), 202);
+    assert_int_equal(ft_siblings_next(&c), 0);
+    c = ft_map_siblings(&map, 1);
+    assert_int_equal(ft_siblings_node(&c), 201);
+    c = ft_map_siblings(&map, 2);
+    assert_int_equal(ft_siblings_node(&c), 202);
+    assert_int_equal(ft_map_siblings_before(&map, 1), 0);
+    assert_int_equal(ft_map_siblings_before(&map, 2), 1);
+    assert_int_equal(ft_map_siblings_before(&map, 201), 1);
+    assert_int_equal(ft_map_siblings_before(&map, 202), 2);
+    assert_int_equal(ft_map_parents_before(&map, 0), 0);
+    assert_int_equal(ft_map_parents_before(&map, 1), 1);
+    ft_level_map_close(&map);
     ft_levels_free(&l);
 }
 
@@ -289,7 +308,7 @@ int main(void)
         cmocka_unit_test(test_refused_options),
         cmocka_unit_test(test_pipe_is_refused),
         cmocka_unit_test(test_full_disk),
-        cmocka_unit_test(test_degrees),
+        cmocka_unit_test(test_siblings),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -24,7 +24,8 @@ static void pair_open(pair *p, bool ids, int level)
     ft_error err = {0};
     *p = (pair){0};
     for (int i = 0; i < 2; i++) {
-        const ft_build_options options = {i ? "compact" : "narrow", ids, level};
+        const ft_build_options options = {
+            .layout = i ? "compact" : "narrow", .ids = ids, .compress_level = level};
         assert_ok(ft_builder_open(&p->builder[i], &options, &err), err);
     }
 }

@@ -377,7 +377,8 @@ static void test_same_index_from_any_form(void **state)
         write_set(0, &s, form);
         write_set(1, &s, TEXT); /* and again, to be merged */
         ft_keys *k = open_keys(2, 0);
-        assert_ok(ft_builder_open(&b, &(ft_build_options){"narrow", true, 0}, &err),
+        assert_ok(ft_builder_open(
+                      &b, &(ft_build_options){.layout = "narrow", .ids = true}, &err),
                   err);
         for (;;) {
             assert_ok(ft_keys_next(k, &key, &err), err);

@@ -211,7 +211,7 @@ static void test_too_long_key(void **state)
     ft_builder *b;
     uint32_t *tokens = calloc(FT_MAX_KEY_TOKENS + 1, sizeof *tokens);
     (void)state;
-    assert_ok(ft_builder_open(&b, &(ft_build_options){NULL, false, 0}, &err), err);
+    assert_ok(ft_builder_open(&b, &(ft_build_options){.layout = NULL}, &err), err);
     assert_int_equal(ft_builder_add(b, tokens, FT_MAX_KEY_TOKENS + 1, 0, &err),
                      FT_EINVAL);
     assert_string_equal(err.message, "a key of 65536 tokens (at most 65535)");
@@ -230,7 +230,8 @@ static void test_hub(void **state)
         ft_builder *b;
         ft_build_summary summary;
         ft_index *ix;
-        const ft_build_options options = {ft_layout_name(layout), true, 0};
+        const ft_build_options options = {.layout = ft_layout_name(layout),
+                                          .ids = true};
         assert_ok(ft_builder_open(&b, &options, &err), err);
         for (uint32_t i = 0; i < n; i++) {
             const uint32_t key[] = {3 * i, i};
