@@ -12,6 +12,7 @@
 #   O=build        output folder            CUDA=auto|1|0   the CUDA engine
 #   PREFIX=/usr/local  DESTDIR=             ARCH=           -m flags of host code
 #   SANITIZE=      e.g. address,undefined   WERROR=1        warnings are errors
+#   CUDA_ARCHS="75 80 86 89 90"             compute capabilities of the CUDA engine
 #   BUILT=1        install what is in $(O), building nothing
 
 O ?= build
@@ -77,8 +78,12 @@ LDLIBS += -L$(CUDA_HOME)/lib64 -lcudart_static -lstdc++ -ldl -lrt
 else
 LIB_C += gpu/absent.c
 endif
-CUDA_ARCH ?= sm_90
-NVCCFLAGS += -std=c++17 -O2 -lineinfo -arch=$(CUDA_ARCH) --fmad=false -Xcompiler -Wall
+# Machine code for these compute capabilities, and PTX of the last for later ones.
+CUDA_ARCHS ?= 75 80 86 89 90
+gencode = -gencode arch=compute_$(1),code=$(2)_$(1)
+CUDA_CODE := $(foreach a,$(CUDA_ARCHS),$(call gencode,$a,sm)) \
+  $(call gencode,$(lastword $(CUDA_ARCHS)),compute)
+NVCCFLAGS += -std=c++17 -O2 -lineinfo $(CUDA_CODE) --fmad=false -Xcompiler -Wall
 ifneq ($(WERROR),0)
 NVCCFLAGS += -Werror all-warnings
 endif

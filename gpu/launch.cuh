@@ -13,7 +13,10 @@ namespace ft
 {
 
 template <class View> struct kernels {
-    enum { SMALL_THREADS = 256, LARGE_THREADS = 1024 };
+    enum { SMALL_THREADS = 256, LARGE_THREADS = 1024, STATIC_BYTES = 64 };
+    static_assert(sizeof(memory<LARGE_THREADS, FT_GPU_ROOM_LARGE>) + STATIC_BYTES <=
+                      227 * 1024,
+                  "a block's shared memory on compute capability 9.0");
 
     typedef void (*kernel)(View, ft_gpu_question);
 
@@ -43,22 +46,22 @@ template <class View> struct kernels {
         return c;
     }
 
-    static ft_status prepare(ft_error *err)
+    /* May the kernel have the shared memory that it needs, on this device? */
+    static ft_status allow_memory(uint32_t room, bool *fits, ft_error *err)
     {
-        static_assert(sizeof(memory<LARGE_THREADS, FT_GPU_ROOM_LARGE>) <=
-                          227 * 1024 - 64,
-                      "a block's shared memory");
-        ft_status st = FT_OK;
-        for (const uint32_t room : {FT_GPU_ROOM_SMALL, FT_GPU_ROOM_LARGE}) {
-            cudaLaunchAttribute attribute;
-            const size_t bytes =
-                config(room, 1, 1, &attribute, nullptr).dynamicSmemBytes;
-            if (st == FT_OK)
-                st = FT_CUDA(err,
-                             cudaFuncSetAttribute(
-                                 of(room), cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                 (int)bytes));
-        }
+        cudaLaunchAttribute attribute;
+        const int bytes = (int)config(room, 1, 1, &attribute, nullptr).dynamicSmemBytes;
+        int device = 0, most = 0;
+        ft_status st = FT_CUDA(err, cudaGetDevice(&device));
+        if (st == FT_OK)
+            st = FT_CUDA(err,
+                         cudaDeviceGetAttribute(
+                             &most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
+        *fits = bytes + (int)STATIC_BYTES <= most;
+        if (st == FT_OK && *fits)
+            st = FT_CUDA(
+                err, cudaFuncSetAttribute(
+                         of(room), cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
         return st;
     }
 
@@ -68,7 +71,11 @@ template <class View> struct kernels {
         cudaLaunchAttribute attribute;
         cudaLaunchConfig_t c = config(room, cluster, 1, &attribute, nullptr);
         int n = 0, device = 0, n_sm = 0;
-        ft_status st;
+        bool fits;
+        *n_teams = 0;
+        ft_status st = allow_memory(room, &fits, err);
+        if (st != FT_OK || !fits)
+            return st;
         if (cluster > 1) {
             st = FT_CUDA(err, cudaOccupancyMaxActiveClusters(&n, of(room), &c));
         } else {
@@ -124,11 +131,8 @@ template <class View> struct kernels {
 } // namespace ft
 
 #define FT_GPU_KERNELS(name, layout, View)                                             \
-    extern const ft_gpu_kernels name = {layout,                                        \
-                                        ft::kernels<View>::prepare,                    \
-                                        ft::kernels<View>::occupancy,                  \
-                                        View::make_tables,                             \
-                                        ft::kernels<View>::run,                        \
+    extern const ft_gpu_kernels name = {layout, ft::kernels<View>::occupancy,          \
+                                        View::make_tables, ft::kernels<View>::run,     \
                                         ft::kernels<View>::run_wide}
 
 #endif

@@ -22,10 +22,8 @@ enum { FT_GPU_ROOM_SMALL = 128, FT_GPU_ROOM_LARGE = 1024 };
 typedef struct ft_gpu_kernels {
     const char *layout;
 
-    /* Once an engine: raise limits of shared memory. */
-    ft_status (*prepare)(ft_error *err);
-
-    /* Teams of `cluster` blocks that fit on the device at a time, for a room. */
+    /* Once an engine: teams of `cluster` blocks that fit on the device at a time, for a
+     * room; 0 where a block's shared memory is too small for it. */
     ft_status (*occupancy)(uint32_t room, uint32_t cluster, uint32_t *n_teams,
                            ft_error *err);
 

@@ -71,7 +71,7 @@ template <int THREADS, int ROOM> struct memory {
     uint32_t tokens[ROOM], codes[ROOM];
     union {
         queued queue[THREADS / 32][QUEUE];
-        rank_key list_copy[SELECT_LIST]; /* never while matches are queued */
+        rank_key list_copy[SELECT_LIST]; /* matches are parked meanwhile */
     };
     uint16_t lengths[ROOM];
     uint32_t n_candidates, n_findings;
@@ -212,16 +212,29 @@ template <class View, int THREADS, int ROOM> struct searcher {
             m.pairs_before[n_beams] = total;
     }
 
-    /* The beam that pair number x is of. */
-    __device__ uint32_t beam_of(uint32_t x, uint32_t n_beams) const
+    /* The beams that pairs first .. first + 31 are of, a lane each. The warp looks at
+     * 32 places at a time; every beam has a pair, so a bit for each beam's first pair
+     * tells them apart. Lanes beyond the last pair get the last beam. */
+    __device__ uint32_t beam_of(uint32_t first, uint32_t n_beams) const
     {
+        const unsigned lane = threadIdx.x % 32;
         uint32_t lo = 0, n = n_beams;
-        while (n > 1) {
-            const uint32_t half = n / 2;
-            lo += m.pairs_before[lo + half] <= x ? half : 0;
-            n -= half;
+        while (n > 32) {
+            const uint32_t each = (n + 31) / 32, at = lo + lane * each;
+            const bool below = lane * each < n && m.pairs_before[at] <= first;
+            const uint32_t step = __popc(__ballot_sync(~0u, below)) - 1;
+            lo += step * each;
+            n = min(each, n - step * each);
         }
-        return lo;
+        const bool below = lane < n && m.pairs_before[lo + lane] <= first;
+        lo += __popc(__ballot_sync(~0u, below)) - 1;
+        const uint32_t next = lo + 1 + lane;
+        const uint32_t starts =
+            next < n_beams ? m.pairs_before[next] - first : 32; /* 1 and up */
+        unsigned mask = starts < 32 ? 1u << starts : 0;
+        for (int step = 16; step; step /= 2)
+            mask |= __shfl_xor_sync(~0u, mask, step);
+        return lo + __popc(mask & (2u << lane) - 1);
     }
 
     /* Proposal number i among the children of a hub. */
@@ -249,9 +262,11 @@ template <class View, int THREADS, int ROOM> struct searcher {
         bool hub[PAIRS];
 #pragma unroll
         for (int i = 0; i < PAIRS; i++) {
+            const uint32_t first = x - threadIdx.x % 32 + i * THREADS;
             const uint32_t at = min(x + i * THREADS, to - 1); /* spare lanes repeat */
-            beam[i] = beam_of(at, n_beams);
-            child[i] = at - m.pairs_before[beam[i]];
+            beam[i] = beam_of(min(first, to - 1), n_beams);
+            beam[i] = at == x + i * THREADS ? beam[i] : 0;
+            child[i] = at == x + i * THREADS ? at - m.pairs_before[beam[i]] : 0;
             hub[i] = by_proposal(m.n_children[beam[i]]);
         }
 #pragma unroll
@@ -419,53 +434,82 @@ template <class View, int THREADS, int ROOM> struct searcher {
         __syncthreads();
     }
 
-    /* This block's share of the step's pairs: candidates and findings appended. */
-    __device__ void expand(uint32_t step, uint32_t n_beams)
+    /* May a warp look at 32 matches? All of the block's may have asked at the same
+     * time. */
+    __device__ bool has_room() const
     {
-        enum { ROUND = PAIRS * THREADS };
-        const uint64_t total = m.pairs_before[n_beams];
-        const uint32_t from = (uint32_t)(total * all.rank / all.size);
-        const uint32_t to = (uint32_t)(total * (all.rank + 1) / all.size);
-        queued *queue = m.queue[threadIdx.x / 32];
-        uint32_t n_queued = 0;
-        /* At most so many there may be, until they are counted again. */
-        uint32_t n_candidates = 0, n_findings = m.n_findings;
-        __syncthreads();
-        for (uint32_t base = from; base < to; base += ROUND) {
-            if (n_candidates + ROUND > mem::CANDIDATES ||
-                n_findings + ROUND > mem::FINDINGS) {
-                look(queue, n_queued, step);
-                n_queued = 0;
-                make_room(ROUND);
-                n_candidates = m.n_candidates;
-                n_findings = m.n_findings;
-                __syncthreads();
-            }
-            join(base + threadIdx.x, to, n_beams, step, queue, &n_queued);
-            while (n_queued >= 32) {
-                n_queued -= 32;
-                look(queue + n_queued, 32, step);
-            }
-            n_candidates += ROUND;
-            n_findings += ROUND;
-        }
-        look(queue, n_queued, step);
-        if (q.stats && threadIdx.x == 0)
-            m.n_probes = to - from;
-        __syncthreads();
+        const volatile mem &now = m;
+        const bool room = now.n_candidates + THREADS <= mem::CANDIDATES &&
+                          now.n_findings + THREADS <= mem::FINDINGS;
+        return __shfl_sync(~0u, room, 0);
     }
 
-    /* Trim what has no room for `more`. */
-    __device__ void make_room(uint32_t more)
+    /* Look at queued matches, as long as there are `least` and there is room. */
+    __device__ void drain(const queued *queue, uint32_t *n_queued, uint32_t least,
+                          uint32_t step)
     {
-        __syncthreads();
-        const bool candidates = m.n_candidates + more > mem::CANDIDATES;
-        const bool findings = m.n_findings + more > mem::FINDINGS;
+        while (*n_queued >= least && has_room()) {
+            const uint32_t n = min(*n_queued, 32u);
+            *n_queued -= n;
+            look(queue + *n_queued, n, step);
+        }
+    }
+
+    /* Trim what is nearly full. */
+    __device__ void make_room()
+    {
+        const bool candidates = m.n_candidates + THREADS > mem::CANDIDATES;
+        const bool findings = m.n_findings + THREADS > mem::FINDINGS;
         __syncthreads();
         if (candidates)
             trim_candidates();
         if (findings)
             trim_findings();
+    }
+
+    /* Make room while matches wait. A trim uses the queues' memory, so they go to
+     * registers meanwhile. */
+    __device__ void wait_for_room(queued *queue, uint32_t n_queued)
+    {
+        const unsigned lane = threadIdx.x % 32;
+        queued parked[QUEUE / 32];
+#pragma unroll
+        for (int i = 0; i < QUEUE / 32; i++)
+            parked[i] = queue[lane + 32 * i];
+        __syncthreads();
+        make_room();
+        __syncthreads();
+#pragma unroll
+        for (int i = 0; i < QUEUE / 32; i++)
+            if (lane + 32 * i < n_queued)
+                queue[lane + 32 * i] = parked[i];
+        __syncwarp();
+    }
+
+    /* This block's share of the step's pairs: candidates and findings appended. */
+    __device__ void expand(uint32_t step, uint32_t n_beams)
+    {
+        const uint64_t total = m.pairs_before[n_beams];
+        const uint32_t from = (uint32_t)(total * all.rank / all.size);
+        const uint32_t to = (uint32_t)(total * (all.rank + 1) / all.size);
+        queued *queue = m.queue[threadIdx.x / 32];
+        uint32_t n_queued = 0;
+        for (uint32_t base = from;; base += PAIRS * THREADS) {
+            const bool more =
+                base < to; /* at the end, all that is queued is looked at */
+            if (more)
+                join(base + threadIdx.x, to, n_beams, step, queue, &n_queued);
+            drain(queue, &n_queued, more ? 32 : 1, step);
+            while (__syncthreads_or(n_queued >= (more ? 32 : 1))) {
+                wait_for_room(queue, n_queued);
+                drain(queue, &n_queued, more ? 32 : 1, step);
+            }
+            if (!more)
+                break;
+        }
+        if (q.stats && threadIdx.x == 0)
+            m.n_probes = to - from;
+        __syncthreads();
     }
 
     /* The team's best B candidates become the frontier of every block. */

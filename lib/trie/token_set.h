@@ -45,13 +45,13 @@ typedef struct ft_block_bits {
     uint64_t w[2];
 } ft_block_bits;
 
-static inline ft_block_bits ft_bits_before(unsigned i)
+static inline FT_HD ft_block_bits ft_bits_before(unsigned i)
 {
     const uint64_t below = ((uint64_t)1 << i % 64) - 1, second = -(uint64_t)(i / 64);
     return (ft_block_bits){{below | second, below & second}};
 }
 
-static inline unsigned ft_bits_rank(const uint64_t w[2], ft_block_bits before)
+static inline FT_HD unsigned ft_bits_rank(const uint64_t w[2], ft_block_bits before)
 {
     return ft_popcount(w[0] & before.w[0]) + ft_popcount(w[1] & before.w[1]);
 }

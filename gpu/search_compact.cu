@@ -1,0 +1,418 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The search kernels over the layout "compact". The handle of a node of region 0 is its
+ * number; that of another is its slot, behind those. All nodes of a step are of one
+ * level, so of one region: its parameters are the same for every thread. Tables are
+ * made once an engine: from token to code and back, in place of token sets and classes;
+ * and where every eighth sibling group starts, with the groups before each block (2
+ * bits a node, about), since one thread that looks for a group word by word keeps 31
+ * waiting.
+ */
+#include "launch.cuh"
+#include "views.cuh"
+
+extern "C" {
+#include "trie/compact.h"
+}
+
+namespace ft
+{
+
+/* A region as a step needs it: nodes of its levels, and the codes into them. */
+struct region_view {
+    uint64_t end; /* slot behind its last node */
+    uint32_t level;
+    uint32_t n_tokens;
+    uint32_t width[FT_CODE_CLASSES], base[FT_CODE_CLASSES];
+    const uint32_t *token_of; /* by code */
+    const uint32_t *codes;    /* by token; where ids are too many for that, by rank */
+    const uint32_t *tokens;   /* then: the tokens, ascending; else NULL */
+};
+
+enum : uint64_t {
+    MAX_TABLE = 1 << 26, /* ids of a table over all ids */
+    GROUPS_A_START = 8
+};
+
+struct compact_view {
+    region_view region[FT_COMPACT_REGIONS];
+    uint32_t n_regions;
+    uint32_t n_ids; /* of the tables by token */
+    uint64_t n_top; /* nodes of region 0 */
+    const ft_compact_root_block *root_blocks;
+    const ft_compact_block *blocks;
+    const ft_compact_super *supers;
+    const uint64_t *siblings, *sibling_rank;
+    uint64_t last_rank; /* entry of sibling_rank */
+    const ft_code_classes *classes;
+    const uint32_t *bits; /* the codes */
+
+    /* NULL where slots need more than 32 bits. */
+    const uint32_t *starts;      /* slot of every GROUPS_A_START-th group */
+    const uint32_t *groups;      /* before each block's first child */
+    const uint32_t *root_groups; /* before each root block's */
+
+    static ft_status make_tables(ft_device_index *d, ft_error *err);
+    static compact_view of(const ft_device_index *d);
+
+    /* Region of the nodes of a level; 0 is the root's and its children's. */
+    __device__ const region_view &region_of(uint32_t level) const
+    {
+        uint32_t r = 0;
+#pragma unroll
+        for (uint32_t i = 1; i < FT_COMPACT_REGIONS; i++)
+            r += i < n_regions && level >= region[i].level;
+        return region[r];
+    }
+
+    /* Group number k of sibling groups from `slot` on, as slots; `end` is the region's.
+     * Mostly near; else the ranks say where. */
+    __device__ ft_range group(uint64_t slot, unsigned k, uint64_t end) const
+    {
+        uint64_t word = slot / 64;
+        uint64_t w = siblings[word] & ~ft_low_mask(slot % 64);
+        unsigned n = __popcll(w);
+        for (int i = 0; n <= k && i < 16; i++) {
+            k -= n;
+            w = siblings[++word];
+            n = __popcll(w);
+        }
+        if (n <= k)
+            w = far(&word, &k, n);
+        const unsigned bit = ft_select_in_word(w, k);
+        const uint64_t first = word * 64 + bit;
+        w &= ~ft_low_mask(bit) & ~((uint64_t)1 << bit);
+        if (!w)
+            w = siblings[++word];
+        for (int i = 0; !w && i < 16; i++)
+            w = siblings[++word];
+        if (!w) {
+            unsigned none = 0;
+            w = far(&word, &none, 0);
+        }
+        const uint64_t next = word * 64 + ft_lowest_bit(w);
+        return {first, (next < end ? next : end) - first};
+    }
+
+    /* The word with set bit number *k counted from word *word on, which has n <= *k. */
+    __device__ uint64_t far(uint64_t *word, unsigned *k, unsigned n) const
+    {
+        uint64_t at = *word + 1, left = *k - n, w = 0;
+        for (; at % FT_SIBLING_RANK; at++) {
+            w = siblings[at];
+            const unsigned here = __popcll(w);
+            if (here > left)
+                goto found;
+            left -= here;
+        }
+        {
+            uint64_t lo = at / FT_SIBLING_RANK, hi = last_rank;
+            left += sibling_rank[lo];
+            while (lo < hi) {
+                const uint64_t mid = (lo + hi + 1) / 2;
+                if (sibling_rank[mid] <= left)
+                    lo = mid;
+                else
+                    hi = mid - 1;
+            }
+            left -= sibling_rank[lo];
+            for (at = lo * FT_SIBLING_RANK;; at++) {
+                w = siblings[at];
+                const unsigned here = __popcll(w);
+                if (here > left)
+                    break;
+                left -= here;
+            }
+        }
+    found:
+        *word = at;
+        *k = (unsigned)left;
+        return w;
+    }
+
+    __device__ ft_range children(uint64_t parent, uint32_t step) const
+    {
+        if (step == 0)
+            return {1, n_top - 1};
+        uint64_t slot;
+        unsigned k;
+        uint32_t g = 0;
+        if (step == 1) {
+            const uint64_t block = parent / FT_COMPACT_ROOT_BLOCK;
+            const ft_compact_root_block b = root_blocks[block];
+            const unsigned at = parent % FT_COMPACT_ROOT_BLOCK;
+            if (starts)
+                g = root_groups[block];
+            if (!(b.child >> at & 1))
+                return {0, 0};
+            slot = b.first_child;
+            k = __popc(b.child & ((1u << at) - 1));
+        } else {
+            const uint64_t own = parent - n_top, block = own / FT_COMPACT_BLOCK;
+            const ft_compact_block b = blocks[block];
+            const unsigned at = own % FT_COMPACT_BLOCK;
+            if (starts)
+                g = groups[block];
+            if (!(b.child[at / 64] >> at % 64 & 1))
+                return {0, 0};
+            slot = supers[block / FT_COMPACT_SUPER].first_child + b.first_child;
+            k = ft_bits_rank(b.child, ft_bits_before(at));
+        }
+        if (starts) {
+            slot = starts[(g + k) / GROUPS_A_START];
+            k = (g + k) % GROUPS_A_START;
+        }
+        ft_range r = group(slot, k, region_of(step + 1).end);
+        r.first += n_top;
+        return r;
+    }
+
+    __device__ uint32_t code(uint32_t token, uint32_t step) const
+    {
+        const region_view &r = region_of(step + 1);
+        if (token < n_ids)
+            return r.codes[token];
+        if (!r.tokens)
+            return FT_NO_TOKEN;
+        uint32_t lo = 0, n = r.n_tokens;
+        while (n > 1) {
+            const uint32_t half = n / 2;
+            lo += r.tokens[lo + half - 1] < token ? half : 0;
+            n -= half;
+        }
+        return r.tokens[lo] == token ? r.codes[lo] : FT_NO_TOKEN;
+    }
+
+    __device__ uint32_t code_of(uint64_t child, uint32_t step) const
+    {
+        if (step == 0)
+            return (uint32_t)(child - 1);
+        const region_view &r = region_of(step + 1);
+        const uint64_t slot = child - n_top, block = slot / FT_COMPACT_BLOCK;
+        const unsigned at = slot % FT_COMPACT_BLOCK;
+        const ft_code_classes c = classes[block];
+        const uint64_t start =
+            supers[block / FT_COMPACT_SUPER].codes + blocks[block].codes;
+        const ft_block_bits before = ft_bits_before(at);
+        const uint64_t both[2] = {c.low[0] & c.high[0], c.low[1] & c.high[1]};
+        const unsigned n_low = ft_bits_rank(c.low, before);
+        const unsigned n_high = ft_bits_rank(c.high, before);
+        const unsigned n_both = ft_bits_rank(both, before);
+        const unsigned bit_at = (at - n_low - n_high + n_both) * r.width[0] +
+                                (n_low - n_both) * r.width[1] +
+                                (n_high - n_both) * r.width[2] + n_both * r.width[3];
+        const unsigned low = c.low[at / 64] >> at % 64 & 1;
+        const unsigned high = c.high[at / 64] >> at % 64 & 1;
+        const unsigned width =
+            high ? (low ? r.width[3] : r.width[2]) : (low ? r.width[1] : r.width[0]);
+        const uint32_t base =
+            high ? (low ? r.base[3] : r.base[2]) : (low ? r.base[1] : r.base[0]);
+        const uint64_t bit = start + bit_at;
+        const uint32_t *w = bits + bit / 32;
+        const uint32_t v = __funnelshift_r(w[0], w[1], bit % 32);
+        return base + (width == 32 ? v : v & ((1u << width) - 1));
+    }
+
+    __device__ unsigned flags(uint64_t child, uint32_t step) const
+    {
+        if (step == 0) {
+            const ft_compact_root_block b = root_blocks[child / FT_COMPACT_ROOT_BLOCK];
+            const unsigned at = child % FT_COMPACT_ROOT_BLOCK;
+            return (b.terminal >> at & 1 ? FT_NODE_TERMINAL : 0) |
+                   (b.child >> at & 1 ? FT_NODE_HAS_CHILDREN : 0);
+        }
+        const uint64_t slot = child - n_top, block = slot / FT_COMPACT_BLOCK;
+        const unsigned at = slot % FT_COMPACT_BLOCK;
+        const ft_compact_block &b = blocks[block];
+        if (!(b.child[at / 64] >> at % 64 & 1))
+            return FT_NODE_TERMINAL; /* a leaf ends a key */
+        /* Right before the codes: which of the block's parents end keys. */
+        const uint64_t bit = supers[block / FT_COMPACT_SUPER].codes + b.codes -
+                             __popcll(b.child[0]) - __popcll(b.child[1]) +
+                             ft_bits_rank(b.child, ft_bits_before(at));
+        return FT_NODE_HAS_CHILDREN |
+               (bits[bit / 32] >> bit % 32 & 1 ? FT_NODE_TERMINAL : 0);
+    }
+
+    __device__ uint64_t find(ft_range range, uint32_t token, uint32_t step) const
+    {
+        if (step == 0) {
+            const uint32_t rank = code(token, 0);
+            return rank == FT_NO_TOKEN ? UINT64_MAX : 1 + (uint64_t)rank;
+        }
+        const region_view &r = region_of(step + 1);
+        uint64_t lo = range.first, n = range.count;
+        while (n > 1) {
+            const uint64_t half = n / 2;
+            lo += r.token_of[code_of(lo + half - 1, step)] < token ? half : 0;
+            n -= half;
+        }
+        return n && r.token_of[code_of(lo, step)] == token ? lo : UINT64_MAX;
+    }
+};
+
+/* Groups that start before a slot. */
+static __device__ uint64_t groups_before(const compact_view &v, uint64_t slot)
+{
+    uint64_t word = slot / 64 / FT_SIBLING_RANK * FT_SIBLING_RANK;
+    uint64_t n = v.sibling_rank[word / FT_SIBLING_RANK];
+    for (; word < slot / 64; word++)
+        n += __popcll(v.siblings[word]);
+    return n + __popcll(v.siblings[word] & ft_low_mask(slot % 64));
+}
+
+/* Fill the view's starts (a thread an entry of the ranks), groups and root_groups. */
+static __global__ void fill_starts(const __grid_constant__ compact_view v,
+                                   uint64_t n_words, uint32_t *starts,
+                                   uint64_t n_blocks, uint32_t *groups,
+                                   uint64_t n_root_blocks, uint32_t *root_groups)
+{
+    const uint64_t thread = blockIdx.x * (uint64_t)blockDim.x + threadIdx.x;
+    const uint64_t n_threads = gridDim.x * (uint64_t)blockDim.x;
+    for (uint64_t i = thread; i <= v.last_rank; i += n_threads) {
+        uint64_t group = v.sibling_rank[i];
+        for (uint64_t word = i * FT_SIBLING_RANK;
+             word < (i + 1) * FT_SIBLING_RANK && word < n_words; word++)
+            for (uint64_t w = v.siblings[word]; w; w &= w - 1, group++)
+                if (group % GROUPS_A_START == 0)
+                    starts[group / GROUPS_A_START] =
+                        (uint32_t)(word * 64 + ft_lowest_bit(w));
+    }
+    for (uint64_t i = thread; i < n_blocks; i += n_threads)
+        groups[i] = (uint32_t)groups_before(
+            v, v.supers[i / FT_COMPACT_SUPER].first_child + v.blocks[i].first_child);
+    for (uint64_t i = thread; i < n_root_blocks; i += n_threads)
+        root_groups[i] = (uint32_t)groups_before(v, v.root_blocks[i].first_child);
+}
+
+/* Words of sibling bits that hold slots. */
+static uint64_t n_slot_words(const ft_compact *l)
+{
+    return l->n_blocks * (FT_COMPACT_BLOCK / 64);
+}
+
+static bool has_starts(const ft_compact *l)
+{
+    return l->n_blocks > 0 && l->n_blocks * FT_COMPACT_BLOCK < UINT32_MAX;
+}
+
+/* In u32: a group a slot at most, and its end. */
+static uint64_t n_starts(const ft_device_index *d)
+{
+    const ft_compact *l = (const ft_compact *)d->trie->layout;
+    return (d->trie->n_nodes - l->n_root_children) / GROUPS_A_START + 2;
+}
+
+/* Where a region's tables lie in the device's one allocation, in u32. */
+struct table_places {
+    uint64_t token_of, codes, tokens, end;
+};
+
+static table_places places_of(const ft_region *r, uint32_t n_ids, uint64_t from)
+{
+    table_places p;
+    p.token_of = from;
+    p.codes = p.token_of + r->set.n;
+    p.tokens = p.codes + (n_ids ? n_ids : r->set.n);
+    p.end = p.tokens + (n_ids ? 0 : r->set.n);
+    return p;
+}
+
+static uint32_t n_table_ids(const ft_device_index *d)
+{
+    return d->trie->max_token < MAX_TABLE ? d->trie->max_token + 1 : 0;
+}
+
+ft_status compact_view::make_tables(ft_device_index *d, ft_error *err)
+{
+    const ft_compact *l = (const ft_compact *)d->trie->layout;
+    const uint32_t n_ids = n_table_ids(d);
+    uint64_t n = 0;
+    for (uint32_t i = 0; i < l->n_regions; i++)
+        n = places_of(&l->region[i], n_ids, n).end;
+    uint32_t *tables = (uint32_t *)ft_calloc(n, 4, err);
+    if (!tables)
+        return FT_ENOMEM;
+    uint64_t from = 0;
+    for (uint32_t i = 0; i < l->n_regions; i++) {
+        const ft_region *r = &l->region[i];
+        const table_places p = places_of(r, n_ids, from);
+        from = p.end;
+        for (uint32_t id = 0; id < n_ids; id++)
+            tables[p.codes + id] = FT_NO_TOKEN;
+        for (uint32_t k = 0; k < r->set.n; k++) {
+            const uint32_t token = ft_token_set_select(&r->set, k);
+            const uint32_t code =
+                i == 0 ? k : ft_token_classes_place(&r->classes, k).code;
+            tables[p.token_of + code] = token;
+            tables[p.codes + (n_ids ? token : k)] = code;
+            if (!n_ids)
+                tables[p.tokens + k] = token;
+        }
+    }
+    const bool starts = has_starts(l);
+    const uint64_t n_more = starts ? n_starts(d) + l->n_blocks + l->n_root_blocks : 0;
+    ft_status st = FT_CUDA(err, cudaMalloc(&d->tables, (n + n_more) * 4 + 4));
+    if (st == FT_OK)
+        st = FT_CUDA(err, cudaMemcpy(d->tables, tables, n * 4, cudaMemcpyHostToDevice));
+    free(tables);
+    if (st != FT_OK || !starts)
+        return st;
+    const compact_view v = of(d);
+    fill_starts<<<1056, 256>>>(v, n_slot_words(l), (uint32_t *)v.starts, l->n_blocks,
+                               (uint32_t *)v.groups, l->n_root_blocks,
+                               (uint32_t *)v.root_groups);
+    st = FT_CUDA(err, cudaGetLastError());
+    return st == FT_OK ? FT_CUDA(err, cudaDeviceSynchronize()) : st;
+}
+
+compact_view compact_view::of(const ft_device_index *d)
+{
+    const ft_compact *l = (const ft_compact *)d->trie->layout;
+    compact_view v = {};
+    v.n_regions = l->n_regions;
+    v.n_ids = n_table_ids(d);
+    v.n_top = l->n_root_children + 1;
+    uint64_t from = 0;
+    for (uint32_t i = 0; i < l->n_regions; i++) {
+        const ft_region *r = &l->region[i];
+        region_view *to = &v.region[i];
+        const table_places p = places_of(r, v.n_ids, from);
+        from = p.end;
+        to->end = r->slot + r->n_nodes;
+        to->level = r->level;
+        to->n_tokens = r->set.n;
+        for (int c = 0; c < FT_CODE_CLASSES; c++) {
+            to->width[c] = r->width[c];
+            to->base[c] = i ? r->classes.base[c] : 0;
+        }
+        to->token_of = d->tables + p.token_of;
+        to->codes = d->tables + p.codes;
+        to->tokens = v.n_ids ? NULL : d->tables + p.tokens;
+    }
+    v.root_blocks = l->root_blocks;
+    v.blocks = l->blocks;
+    v.supers = l->supers;
+    v.siblings = l->siblings;
+    v.sibling_rank = l->sibling_rank;
+    v.last_rank = ft_compact_n_ranks(l->n_blocks) - 1;
+    v.classes = l->code_classes;
+    v.bits = (const uint32_t *)l->codes;
+    if (has_starts(l)) {
+        v.starts = d->tables + from;
+        v.groups = v.starts + n_starts(d);
+        v.root_groups = v.groups + l->n_blocks;
+    }
+    ft_on_device(d, &v.root_blocks);
+    ft_on_device(d, &v.blocks);
+    ft_on_device(d, &v.supers);
+    ft_on_device(d, &v.siblings);
+    ft_on_device(d, &v.sibling_rank);
+    ft_on_device(d, &v.classes);
+    ft_on_device(d, &v.bits);
+    return v;
+}
+
+} // namespace ft
+
+FT_GPU_KERNELS(ft_gpu_compact, "compact", ft::compact_view);
