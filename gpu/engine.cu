@@ -12,8 +12,8 @@ enum {
     N_SLOTS = 3,
     MAX_CHUNK_BYTES = 32 << 20, /* of grids in a chunk */
     MIN_CHUNK = 64,             /* queries; a smaller batch is one chunk */
-    CLUSTER = 4,                /* blocks a query where latency counts */
-    FEW_QUERIES = 16            /* so few get clusters */
+    CLUSTER = 4,     /* blocks a query where latency counts; MAX_TEAM at most */
+    FEW_QUERIES = 16 /* so few get clusters */
 };
 
 static const ft_gpu_kernels *const layouts[] = {&ft_gpu_narrow, &ft_gpu_wide_layout,

@@ -122,23 +122,51 @@ template <class View, int THREADS, int ROOM> struct searcher {
         }
     }
 
-    /* Hash the position's proposals by their code among the children of level `step`;
-     * of a token's several slots the best counts. */
-    __device__ void take_proposals(uint32_t step)
+    /* A thread's slots of a position: tokens and log-probs are asked for a step ahead.
+     */
+    struct slots {
+        uint32_t token[mem::EACH], code[mem::EACH];
+        float logp[mem::EACH];
+    };
+
+    __device__ void fetch_proposals(uint32_t step, slots *p) const
     {
         const uint64_t at = ((uint64_t)m.query * q.n_steps + step) * q.n_proposals;
+#pragma unroll
+        for (int i = 0; i < mem::EACH; i++) {
+            const uint32_t k = threadIdx.x + i * THREADS;
+            const bool there = step < q.n_steps && k < q.n_proposals;
+            p->token[i] = there ? q.tokens[at + k] : FT_NO_TOKEN;
+            p->logp[i] = there ? q.logp[at + k] : 0;
+        }
+    }
+
+    /* Codes among the children of level `step`; FT_NO_TOKEN: not admitted. */
+    __device__ void fetch_codes(uint32_t step, slots *p) const
+    {
+#pragma unroll
+        for (int i = 0; i < mem::EACH; i++) {
+            const bool there =
+                p->token[i] != FT_NO_TOKEN && p->logp[i] > q.token_threshold;
+            p->code[i] = there ? view.code(p->token[i], step) : FT_NO_TOKEN;
+        }
+    }
+
+    /* Hash the position's proposals by their codes; of a token's several slots the best
+     * counts. */
+    __device__ void take_proposals(const slots &p)
+    {
         uint32_t best = 0, worst = ~0u;
-        for (uint32_t k = threadIdx.x; k < q.n_proposals; k += THREADS) {
-            const uint32_t token = q.tokens[at + k];
-            const float logp = q.logp[at + k];
-            uint32_t code = FT_NO_TOKEN;
-            if (token != FT_NO_TOKEN && logp > q.token_threshold)
-                code = view.code(token, step);
-            m.tokens[k] = token;
+#pragma unroll
+        for (int i = 0; i < mem::EACH; i++) {
+            const uint32_t k = threadIdx.x + i * THREADS, code = p.code[i];
+            if (k >= q.n_proposals)
+                continue;
+            m.tokens[k] = p.token[i];
             m.codes[k] = code;
             if (code == FT_NO_TOKEN)
                 continue;
-            const uint32_t key = ft_float_key(logp);
+            const uint32_t key = ft_float_key(p.logp[i]);
             best = max(best, key);
             worst = min(worst, key);
             uint32_t slot = slot_hash(code) & (mem::SLOTS - 1);
@@ -518,9 +546,11 @@ template <class View, int THREADS, int ROOM> struct searcher {
         const unsigned parity = step & 1;
         const auto get = [&](uint32_t i) { return key_of(m.candidates[i]); };
         all.sync();
-        uint32_t total = 0;
-        for (unsigned r = 0; r < all.size; r++)
-            total += *all.at(&m.n_candidates, r);
+        uint32_t of[MAX_TEAM];
+#pragma unroll
+        for (unsigned r = 0; r < MAX_TEAM; r++)
+            of[r] = r < all.size ? *all.at(&m.n_candidates, r) : 0;
+        const uint32_t total = of[0] + of[1] + of[2] + of[3];
         const uint32_t n = m.n_candidates;
         verdict v = verdict::everything();
         if (total > q.beam) {
@@ -694,12 +724,16 @@ template <class View, int THREADS, int ROOM> struct searcher {
             m.finding_bound = 0;
         }
         uint32_t n_beams = 1;
+        slots proposals;
+        fetch_proposals(0, &proposals);
         for (uint32_t step = 0; step < q.n_steps && n_beams; step++) {
             const long long start = clock64();
+            fetch_codes(step, &proposals);
             clear_step(step & 1);
             __syncthreads();
-            take_proposals(step);
             count_pairs(n_beams, step);
+            take_proposals(proposals);
+            fetch_proposals(step + 1, &proposals);
             __syncthreads();
             expand(step, n_beams);
             const uint32_t n_kept = step + 1 < q.n_steps ? prune(step, trace) : 0;

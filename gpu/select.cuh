@@ -109,10 +109,13 @@ static __device__ void find_border(const team &t, select_memory<THREADS> &m,
 {
     enum { EACH = SELECT_BINS / THREADS };
     uint32_t count[EACH], sum = 0, ahead;
+#pragma unroll
     for (int i = 0; i < EACH; i++) {
-        count[i] = 0;
-        for (unsigned r = 0; r < t.size; r++)
-            count[i] += t.at(m.bins, r)[threadIdx.x * EACH + i];
+        uint32_t of[MAX_TEAM];
+#pragma unroll
+        for (unsigned r = 0; r < MAX_TEAM; r++)
+            of[r] = r < t.size ? t.at(m.bins, r)[threadIdx.x * EACH + i] : 0;
+        count[i] = of[0] + of[1] + of[2] + of[3];
         sum += count[i];
     }
     cub::BlockScan<uint32_t, THREADS>(m.scan).ExclusiveSum(sum, ahead);

@@ -13,6 +13,8 @@
 namespace ft
 {
 
+enum { MAX_TEAM = 4 }; /* blocks: loops over them are unrolled, so that loads overlap */
+
 struct team {
     unsigned rank, size; /* of this block, in blocks */
 
