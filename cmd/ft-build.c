@@ -18,7 +18,7 @@ enum { DEFAULT_MEMORY = 1 << 30 };
 
 typedef struct build {
     const char *output;
-    uint32_t layout;
+    uint32_t layout, tails;
     bool ids;
     uint32_t compress_level;
     uint32_t n_threads; /* 0: one a processor */
@@ -32,6 +32,7 @@ typedef struct build {
 
 static int parse(build *b, int argc, char **argv)
 {
+    static const char *const tails[] = {"never", "auto", "always", NULL};
     const char *layouts[MAX_LAYOUTS] = {NULL};
     for (uint32_t i = 0; i + 1 < MAX_LAYOUTS; i++)
         layouts[i] = ft_layout_name(i);
@@ -40,6 +41,9 @@ static int parse(build *b, int argc, char **argv)
          "write the index to FILE, all or nothing"},
         {FT_OPT_ENUM, 0, "layout", &b->layout, "NAME", "how the trie is laid out",
          .choices = layouts},
+        {FT_OPT_ENUM, 0, "tails", &b->tails, "WHEN",
+         "with layout narrow, share the tails of keys", .choices = tails,
+         .absent = "always"},
         {FT_OPT_FLAG, 0, "ids", &b->ids, NULL, "store key numbers"},
         {FT_OPT_FLAG, 0, "sort", &b->sort, NULL, "take keys in any order"},
         {FT_OPT_SIZE, 0, "memory", &b->memory_bytes, "SIZE",
@@ -59,7 +63,11 @@ static int parse(build *b, int argc, char **argv)
                           .operands = "[FILE...]",
                           .options = rows,
                           .max_operands = FT_ANY_OPERANDS};
-    return ft_command_parse(&c, argc, argv, &b->inputs);
+    const int rc = ft_command_parse(&c, argc, argv, &b->inputs);
+    if (rc == FT_GO_ON && b->tails != FT_TAILS_NEVER &&
+        strcmp(ft_layout_name(b->layout), "narrow") != 0)
+        return ft_command_usage(&c, "--tails goes with --layout narrow");
+    return rc;
 }
 
 /* `ft-build a.ftx >> a.ftx` would read what it writes. Files written with -o are new
@@ -188,9 +196,22 @@ static void say_summary(const build *b, const ft_keys_counts *n,
                (unsigned long long)n->n_read, (unsigned long long)n->input_bytes);
 }
 
+/* What was measured, whatever became of it. */
+static void say_tails(const ft_tail_summary *t)
+{
+    if (t->measured && ft_is_verbose())
+        ft_say("tails: %llu links, %llu tokens for %llu; alpha %.4f, Equation 1 wants "
+               "less than %.4f: they %s, and are %s",
+               (unsigned long long)t->n_links, (unsigned long long)t->n_tail,
+               (unsigned long long)t->n_folded, ft_tail_alpha(t), ft_tail_limit(t),
+               ft_tails_pay(t) ? "pay" : "do not pay",
+               t->kept ? "kept" : "left out: layout narrow");
+}
+
 static ft_status run(const build *b, ft_error *err)
 {
     const ft_build_options options = {.layout = ft_layout_name(b->layout),
+                                      .tails = (ft_tails_when)b->tails,
                                       .ids = b->ids,
                                       .compress_level = (int)b->compress_level,
                                       .n_threads = b->n_threads};
@@ -218,8 +239,10 @@ static ft_status run(const build *b, ft_error *err)
     ft_builder_close(builder);
     ft_keys_close(keys);
     st = ft_output_close(out, st, err);
-    if (st == FT_OK)
+    if (st == FT_OK) {
         say_summary(b, &counts, &summary);
+        say_tails(&summary.tails);
+    }
     return st;
 }
 

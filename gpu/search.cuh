@@ -7,7 +7,7 @@
  * ROOM, the grid-wide kernel of wide.cuh does the same.
  *
  * Assumes: blockDim.x = THREADS, a multiple of 32; grid a multiple of the cluster;
- * K, B, N <= ROOM. One file, since all of it is the one kernel.
+ * K, B, N <= ROOM. The file is long because all of it is the one kernel.
  */
 #ifndef FT_GPU_SEARCH_CUH
 #define FT_GPU_SEARCH_CUH

@@ -26,7 +26,8 @@ static inline bool ft_add_ok(uint64_t a, uint64_t b, uint64_t *sum)
  * that free() takes. */
 void *ft_calloc(uint64_t n, uint64_t bytes, ft_error *err);
 
-/* Resize to n items of `bytes` each; NULL with FT_ENOMEM in *err, and `old` still valid. */
+/* Resize to n items of `bytes` each; NULL with FT_ENOMEM in *err, and `old` still
+ * valid. */
 void *ft_realloc(void *old, uint64_t n, uint64_t bytes, ft_error *err);
 
 /* Like ft_calloc, not zeroed, aligned to 64 bytes; free with free(). */

@@ -24,7 +24,8 @@
 
 enum { FT_MAX_KEY_TOKENS = 65535 };
 
-/* alpha is held to this range so that every score is finite or the sum's own infinity. */
+/* alpha is held to this range so that every score is finite or the sum's own infinity.
+ */
 #define FT_MAX_ALPHA 64.0
 
 /* Is (sigma, rho) admitted? Then *sum is the new running sum. Thresholds are strict. */

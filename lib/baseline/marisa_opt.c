@@ -83,9 +83,9 @@ static void sink_top(ft_topset *heap, const ft_candidate *c)
         if (child >= heap->n)
             break;
         if (child + 1 < heap->n &&
-            ft_candidate_better(&heap->items[child], &heap->items[child + 1]))
+            ft_topset_better(heap, &heap->items[child], &heap->items[child + 1]))
             child++;
-        if (ft_candidate_better(&heap->items[child], c))
+        if (ft_topset_better(heap, &heap->items[child], c))
             break;
         heap->items[hole] = heap->items[child];
         hole = child;
@@ -96,7 +96,7 @@ static void sink_top(ft_topset *heap, const ft_candidate *c)
 static ft_status heap_push(ft_topset *heap, const ft_candidate *c, ft_error *err)
 {
     if (heap->n == heap->want) {
-        if (ft_candidate_better(c, &heap->items[0]))
+        if (ft_topset_better(heap, c, &heap->items[0]))
             sink_top(heap, c);
         return FT_OK;
     }
@@ -107,7 +107,7 @@ static ft_status heap_push(ft_topset *heap, const ft_candidate *c, ft_error *err
     if (st != FT_OK)
         return st;
     uint64_t hole = heap->n++;
-    while (hole && ft_candidate_better(&heap->items[(hole - 1) / 2], c)) {
+    while (hole && ft_topset_better(heap, &heap->items[(hole - 1) / 2], c)) {
         heap->items[hole] = heap->items[(hole - 1) / 2];
         hole = (hole - 1) / 2;
     }

@@ -151,6 +151,8 @@ ft_status ft_cpu_query_start(ft_cpu_query *q, ft_error *err)
         ft_cpu_worker *w = q->workers[i];
         w->status = FT_OK;
         w->n_probes = w->n_candidates = w->n_pending = 0;
+        ft_topset_use(&w->beams, q->trie);
+        ft_topset_use(&w->results, q->trie);
         ft_topset_reset(&w->results, q->params->n_results);
     }
     void *at = q->trace_at;

@@ -102,10 +102,17 @@ static void select_keys(uint64_t *keys, uint64_t n, uint64_t k)
     }
 }
 
-static int compare(const void *x, const void *y)
+bool ft_topset_before(const ft_topset *s, const ft_candidate *a, const ft_candidate *b)
+{
+    if (a->step != b->step)
+        return a->step < b->step;
+    return a->node != b->node && s->trie->ops->before(s->trie, a->node, b->node);
+}
+
+static int compare(const void *x, const void *y, void *set)
 {
     const ft_candidate *a = x, *b = y;
-    return ft_candidate_better(b, a) - ft_candidate_better(a, b);
+    return ft_topset_better(set, b, a) - ft_topset_better(set, a, b);
 }
 
 /* Keys ascend from the best: the rounded score, inverted, above the place. */
@@ -141,7 +148,7 @@ ft_status ft_topset_trim(ft_topset *s, ft_error *err)
     for (uint64_t i = s->want; i < s->n; i++)
         if (s->keys[i] >> 32 == border)
             tied[n_tied++] = s->items[(uint32_t)s->keys[i]];
-    qsort(s->spare + n_sure, n - n_sure + n_tied, sizeof *s->spare, compare);
+    qsort_r(s->spare + n_sure, n - n_sure + n_tied, sizeof *s->spare, compare, s);
 
     ft_candidate *items = s->items;
     s->items = s->spare;
@@ -151,14 +158,14 @@ ft_status ft_topset_trim(ft_topset *s, ft_error *err)
     s->cap_spare = cap;
     s->n = s->want;
     s->bound = s->items[s->want - 1].score;
-    s->bound_node = s->items[s->want - 1].node;
+    s->bound_node = s->trie ? UINT64_MAX : s->items[s->want - 1].node;
     return FT_OK;
 }
 
 void ft_topset_sort(ft_topset *s)
 {
     if (s->n)
-        qsort(s->items, s->n, sizeof *s->items, compare);
+        qsort_r(s->items, s->n, sizeof *s->items, compare, s);
 }
 
 void ft_topset_free(ft_topset *s)

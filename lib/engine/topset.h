@@ -15,6 +15,7 @@
 
 #include "base/score.h"
 #include "base/status.h"
+#include "trie/trie.h"
 
 /* A beam candidate (score is its running sum, exact in binary64) or a result. */
 typedef struct ft_candidate {
@@ -30,15 +31,28 @@ typedef struct ft_topset {
     uint64_t n, cap;
     uint64_t want, limit; /* trim to `want` when n reaches `limit` */
     double bound;         /* once full: the worst kept; else -inf */
-    uint64_t bound_node;
-    ft_candidate *spare; /* cap of them, for trims */
-    uint64_t *keys;      /* likewise */
+    uint64_t bound_node;  /* ties beyond it cannot enter */
+    const ft_trie *trie;  /* settles ties; NULL: the order of nodes does */
+    ft_candidate *spare;  /* cap of them, for trims */
+    uint64_t *keys;       /* likewise */
     uint64_t cap_spare;
 } ft_topset;
 
-static inline bool ft_candidate_better(const ft_candidate *a, const ft_candidate *b)
+/* Does a go before b? Both have the same score; nodes do not tell. */
+bool ft_topset_before(const ft_topset *s, const ft_candidate *a, const ft_candidate *b);
+
+static inline bool ft_topset_better(const ft_topset *s, const ft_candidate *a,
+                                    const ft_candidate *b)
 {
+    if (s->trie && a->score == b->score)
+        return ft_topset_before(s, a, b);
     return ft_result_better(a->score, a->node, b->score, b->node);
+}
+
+/* The candidates will be nodes of this trie. */
+static inline void ft_topset_use(ft_topset *s, const ft_trie *trie)
+{
+    s->trie = trie->level_order ? NULL : trie;
 }
 
 /* Empty the set, which is to keep the best want >= 1. */

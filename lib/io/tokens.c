@@ -356,6 +356,13 @@ bool ft_tokens_is_binary(const ft_tokens *r)
     return r->binary;
 }
 
+uint64_t ft_tokens_offset(const ft_tokens *r)
+{
+    const uint64_t offset = ft_stream_offset(r->in),
+                   in_window = (uint64_t)(r->p - r->base);
+    return r->detached ? offset - (uint64_t)(r->end - r->p) : offset + in_window;
+}
+
 uint64_t ft_tokens_n_skipped(const ft_tokens *r)
 {
     return r->n_skipped;

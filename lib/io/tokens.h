@@ -23,6 +23,9 @@ ft_status ft_tokens_next(ft_tokens *r, const uint32_t **tokens, uint32_t *n,
  * last. */
 uint64_t ft_tokens_place(const ft_tokens *r);
 bool ft_tokens_is_binary(const ft_tokens *r);
+
+/* Bytes of the (decompressed) input up to behind that key. */
+uint64_t ft_tokens_offset(const ft_tokens *r);
 uint64_t ft_tokens_n_skipped(const ft_tokens *r);
 const char *ft_tokens_name(const ft_tokens *r);
 void ft_tokens_close(ft_tokens *r);
@@ -32,10 +35,13 @@ typedef struct ft_tokens_block {
     ft_buf data;       /* whole lines or records */
     ft_buf previous;   /* the last key before them; empty: they are the first */
     uint64_t n_places; /* lines or records before them */
+    uint64_t end;      /* bytes of the input up to their end */
+    bool later;        /* there are none yet: the input is slow */
 } ft_tokens_block;
 
-/* Cut off the next block, of about `bytes` bytes. data.len = 0 at the end, or at the
- * rest. ft_tokens_next is for the rest alone from then on. */
+/* Cut off the next block, of about `bytes` bytes, or less where the input is slow.
+ * data.len = 0 at the end, or at the rest, or where `later` is set: the call did not
+ * wait long. ft_tokens_next is for the rest alone from then on. */
 ft_status ft_tokens_cut(ft_tokens *r, ft_tokens_block *b, uint64_t bytes,
                         ft_error *err);
 

@@ -88,24 +88,26 @@ static bool has_key(const ft_tokens *r, const ft_buf *data)
     return data->len >= sizeof count + (uint64_t)count * sizeof count;
 }
 
+typedef enum reading { READ_ENOUGH, READ_TO_END, READ_LATER } reading;
+
 /* Fill the block up to its room, or with what there is where an input that is slow has
- * given a key: it may be wrong, or the last for long. True: the input has ended. */
-static bool read_more(ft_tokens *r, ft_buf *data)
+ * given a key: it may be wrong, or the last for long. A failure counts as enough. */
+static reading read_more(ft_tokens *r, ft_buf *data)
 {
-    bool key = false;
+    bool key = has_key(r, data);
     while (data->len < data->cap) {
         size_t got;
+        if (!ft_stream_wait(r->in, PATIENCE_MS))
+            return key ? READ_ENOUGH : READ_LATER;
         if (ft_stream_read_some(r->in, data->data + data->len, data->cap - data->len,
                                 &got, &r->failure) != FT_OK)
-            return false;
+            return READ_ENOUGH;
         if (got == 0)
-            return true;
+            return READ_TO_END;
         data->len += got;
         key = key || has_key(r, data);
-        if (key && !ft_stream_wait(r->in, PATIENCE_MS))
-            return false;
     }
-    return false;
+    return READ_ENOUGH;
 }
 
 static ft_status take_over(ft_buf *to, const uint8_t *from, size_t n, ft_error *err)
@@ -135,24 +137,26 @@ static void cut_at(ft_tokens *r, ft_buf *data, const border *b)
     r->n_places += b->n_places;
 }
 
-static void cut(ft_tokens *r, ft_buf *data, uint64_t bytes)
+static void cut(ft_tokens *r, ft_tokens_block *block, uint64_t bytes)
 {
+    ft_buf *data = &block->data;
     for (uint64_t want = bytes;;) {
         const uint64_t more = want > data->len ? want - data->len : 1;
         if (ft_buf_reserve(data, more, &r->failure) != FT_OK) {
             data->len = 0;
             return;
         }
-        const bool ended = read_more(r, data);
+        const reading how = read_more(r, data);
         const bool failed = r->failure.status != FT_OK;
         border b = r->binary ? record_border(data->data, data->len)
                              : text_border(data->data, data->len);
+        block->later = how == READ_LATER;
         /* The reader of the block says what is wrong with its end. */
-        if (b.broken || ended) {
+        if (b.broken || how == READ_TO_END) {
             b.end = data->len;
             r->at_end = true;
         }
-        if (b.end || failed) {
+        if (b.end || failed || how != READ_ENOUGH) {
             cut_at(r, data, &b);
             return;
         }
@@ -169,14 +173,16 @@ ft_status ft_tokens_cut(ft_tokens *r, ft_tokens_block *b, uint64_t bytes, ft_err
 {
     b->data.len = 0;
     b->n_places = r->n_places;
+    b->later = false;
     if (!r->cut)
         start(r);
     if (r->failure.status == FT_OK)
         take_over(&b->previous, r->last.data, r->last.len, &r->failure);
     if (r->failure.status == FT_OK && !r->at_end && !r->rest) {
         if (take_over(&b->data, r->tail.data, r->tail.len, &r->failure) == FT_OK)
-            cut(r, &b->data, bytes);
+            cut(r, b, bytes);
     }
+    b->end = ft_stream_offset(r->in) - r->tail.len;
     if (r->failure.status == FT_OK || b->data.len)
         return FT_OK;
     if (err)

@@ -12,8 +12,40 @@
 
 typedef struct ft_builder ft_builder;
 
+/* Chains down to leaves as links into a tail of shared suffixes (paper Appendix A). */
+typedef enum ft_tails_when {
+    FT_TAILS_NEVER,
+    FT_TAILS_IF_THEY_PAY, /* as Equation 1 has it */
+    FT_TAILS_ALWAYS
+} ft_tails_when;
+
+typedef struct ft_tail_summary {
+    uint64_t n_links;
+    uint64_t n_folded; /* tokens of all suffixes */
+    uint64_t n_tail;   /* tokens that are stored for them */
+    bool measured, kept;
+} ft_tail_summary;
+
+/* Equation 1: with k tokens a suffix, of which the share alpha is stored, tails pay if
+ * alpha < 1 - 1 / k. */
+static inline double ft_tail_alpha(const ft_tail_summary *s)
+{
+    return s->n_folded ? (double)s->n_tail / (double)s->n_folded : 1.0;
+}
+
+static inline double ft_tail_limit(const ft_tail_summary *s)
+{
+    return s->n_folded ? 1.0 - (double)s->n_links / (double)s->n_folded : 0.0;
+}
+
+static inline bool ft_tails_pay(const ft_tail_summary *s)
+{
+    return s->n_tail + s->n_links < s->n_folded; /* the same, times n_folded */
+}
+
 typedef struct ft_build_options {
     const char *layout;   /* a name of ft_layout_name; NULL: the default */
+    ft_tails_when tails;  /* with layout narrow */
     bool ids;             /* store key numbers */
     int compress_level;   /* zstd level of the sections; 0: stored plain */
     uint32_t n_threads;   /* 0: one a processor */
@@ -23,9 +55,10 @@ typedef struct ft_build_options {
 typedef struct ft_build_summary {
     uint64_t n_keys, n_nodes, file_bytes;
     double bits_per_node;
+    ft_tail_summary tails;
 } ft_build_summary;
 
-/* FT_EINVAL for an unknown layout. */
+/* FT_EINVAL for an unknown layout, or tails with one that has none. */
 ft_status ft_builder_open(ft_builder **out, const ft_build_options *options,
                           ft_error *err);
 

@@ -6,7 +6,7 @@
 
 #include "base/score.h"
 #include "trie/builder.h"
-#include "trie/layout.h"
+#include "trie/tails.h"
 
 ft_status ft_builder_open(ft_builder **out, const ft_build_options *options,
                           ft_error *err)
@@ -14,6 +14,9 @@ ft_status ft_builder_open(ft_builder **out, const ft_build_options *options,
     const ft_layout *layout = ft_layout_by_name(options->layout);
     if (!layout)
         return ft_fail(err, FT_EINVAL, "no layout is called '%s'", options->layout);
+    if (options->tails && layout != &ft_layout_narrow)
+        return ft_fail(err, FT_EINVAL, "tails go with layout narrow, not with %s",
+                       layout->name);
     if (options->compress_level < 0 || options->compress_level > ZSTD_maxCLevel())
         return ft_fail(err, FT_EINVAL, "compression level %d is not within 0 to %d",
                        options->compress_level, ZSTD_maxCLevel());
@@ -21,6 +24,7 @@ ft_status ft_builder_open(ft_builder **out, const ft_build_options *options,
     if (!b)
         return FT_ENOMEM;
     b->layout = layout;
+    b->tails = layout == &ft_layout_narrow_tails ? FT_TAILS_ALWAYS : options->tails;
     b->compress_level = options->compress_level;
     b->n_threads = options->n_threads;
     b->block_bytes = options->block_bytes;
@@ -72,7 +76,9 @@ ft_status ft_builder_finish(ft_builder *b, ft_sink *out, ft_build_summary *summa
     h->depth = (uint32_t)l->n_levels - 1;
     h->max_token = l->max_token;
     l->n_highs = map.spans[map.n_spans].highs;
-    st = b->layout->build(&w, &map);
+    ft_tail_summary tails = {0};
+    st = b->tails ? ft_tails_build(&w, &map, b->tails == FT_TAILS_IF_THEY_PAY, &tails)
+                  : b->layout->build(&w, &map);
     if (st == FT_OK)
         st = ft_writer_finish(&w);
     if (st == FT_OK)
@@ -81,6 +87,7 @@ ft_status ft_builder_finish(ft_builder *b, ft_sink *out, ft_build_summary *summa
             .n_nodes = l->n_nodes,
             .file_bytes = h->file_bytes,
             .bits_per_node = (double)h->file_bytes * 8 / (double)l->n_nodes,
+            .tails = tails,
         };
     ft_writer_close(&w);
     ft_level_map_close(&map);

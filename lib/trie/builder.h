@@ -10,6 +10,7 @@
 
 struct ft_builder {
     const ft_layout *layout;
+    ft_tails_when tails;
     int compress_level;
     uint32_t n_threads;
     uint64_t block_bytes;

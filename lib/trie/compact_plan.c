@@ -7,7 +7,6 @@
 
 #include "base/score.h"
 #include "trie/parallel.h"
-#include "trie/pipeline.h"
 
 /* Counts of 2^12 and more are told apart by their leading 12 bits: classes need the
  * order of counts, near enough, and a table of it is small. */

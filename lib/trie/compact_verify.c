@@ -296,30 +296,45 @@ static uint64_t block_terminals(const ft_compact *l, uint64_t block)
     return n;
 }
 
+/* Counts of terminals of superblock i, and that of the next one. */
+static ft_status check_terminal_counts(const ft_compact *l, uint64_t i, ft_error *err)
+{
+    const uint64_t n_blocks = l->n_root_blocks + l->n_blocks;
+    const uint64_t first = i * FT_COMPACT_SUPER, left = n_blocks - first;
+    const uint64_t last = left > FT_COMPACT_SUPER ? first + FT_COMPACT_SUPER : n_blocks;
+    uint64_t n = 0;
+    for (uint64_t block = first; block < last; block++) {
+        if (l->terminals[block] != n)
+            return ft_fail(err, FT_EFORMAT,
+                           "section block-terminals: entry %llu is wrong",
+                           (unsigned long long)block);
+        n += block_terminals(l, block);
+    }
+    if (last < n_blocks && l->terminals_super[i + 1] != l->terminals_super[i] + n)
+        return ft_fail(err, FT_EFORMAT, "section super-terminals: entry %llu is wrong",
+                       (unsigned long long)i + 1);
+    return FT_OK;
+}
+
+static ft_status check_counts(void *arg, uint64_t begin, uint64_t end, ft_error *err)
+{
+    ft_status st = FT_OK;
+    for (uint64_t i = begin; i < end && st == FT_OK; i++)
+        st = check_terminal_counts(arg, i, err);
+    return st;
+}
+
 static ft_status check_terminals(const ft_trie *t, uint32_t n_threads, ft_error *err)
 {
     const ft_compact *l = t->layout;
-    const uint64_t n_blocks = l->n_root_blocks + l->n_blocks;
-    uint64_t n = 0, in_super = 0;
     if (!t->has_ids)
         return FT_OK;
-    for (uint64_t i = 0; i < n_blocks; i++) {
-        if (i % FT_COMPACT_SUPER == 0) {
-            in_super = 0;
-            if (l->terminals_super[i / FT_COMPACT_SUPER] != n)
-                return ft_fail(err, FT_EFORMAT,
-                               "section super-terminals: entry %llu is wrong",
-                               (unsigned long long)i / FT_COMPACT_SUPER);
-        }
-        if (l->terminals[i] != in_super)
-            return ft_fail(err, FT_EFORMAT,
-                           "section block-terminals: entry %llu is wrong",
-                           (unsigned long long)i);
-        const uint64_t here = block_terminals(l, i);
-        n += here;
-        in_super += here;
-    }
-    return ft_ids_verify(t, n_threads, err);
+    if (l->terminals_super[0] != 0)
+        return ft_fail(err, FT_EFORMAT, "section super-terminals: entry 0 is wrong");
+    const ft_status st =
+        ft_parallel(ft_compact_n_supers(l->n_root_blocks + l->n_blocks), 1, n_threads,
+                    check_counts, (void *)l, err);
+    return st == FT_OK ? ft_ids_verify(t, n_threads, err) : st;
 }
 
 ft_status ft_compact_verify(const ft_trie *trie, uint32_t n_threads, ft_error *err)

@@ -109,8 +109,10 @@ enum {
     FT_SECTION_HIGH_RANK = 9,
     FT_SECTION_HIGH = 10,
     FT_SECTION_IDS = 11,
-    /* 16 to 19 are kept for tails (paper Appendix A): tail tokens, link flags, their
-     * rank, link offsets; 64 for label text. */
+    FT_SECTION_TAIL = 16, /* 16 to 19: layout narrow-tails (tails.h) */
+    FT_SECTION_LINK_FLAGS = 17,
+    FT_SECTION_LINK_RANK = 18,
+    FT_SECTION_LINK_HIGH = 19,
     FT_SECTION_REGIONS = 32, /* 32 to 43: layout compact (compact_format.h) */
     FT_SECTION_TOKEN_SETS = 33,
     FT_SECTION_TOKEN_CLASSES = 34,
@@ -123,10 +125,16 @@ enum {
     FT_SECTION_CODES = 41,
     FT_SECTION_SUPER_TERMINALS = 42,
     FT_SECTION_BLOCK_TERMINALS = 43
+    /* 64 is kept for label text. */
 };
 
 /* Values of ft_index_header.layout. */
-enum { FT_LAYOUT_NARROW = 1, FT_LAYOUT_WIDE = 2, FT_LAYOUT_COMPACT = 3 };
+enum {
+    FT_LAYOUT_NARROW = 1,
+    FT_LAYOUT_WIDE = 2,
+    FT_LAYOUT_COMPACT = 3,
+    FT_LAYOUT_NARROW_TAILS = 4
+};
 
 /* Offset of the section behind one that ends at `end`. */
 static inline uint64_t ft_section_align(uint64_t end)

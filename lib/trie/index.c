@@ -45,6 +45,7 @@ static ft_status open_trie(ft_index *ix, ft_error *err)
                        h->layout);
     ix->trie = (ft_trie){
         .n_nodes = h->n_nodes,
+        .n_numbered = h->n_nodes,
         .n_keys = h->n_keys,
         .depth = h->depth,
         .max_token = h->max_token,
@@ -162,6 +163,23 @@ const char *ft_index_name(const ft_index *ix)
 uint64_t ft_index_file_bytes(const ft_index *ix)
 {
     return ix->n_bytes;
+}
+
+bool ft_index_tails(const ft_index *ix, ft_tail_summary *out)
+{
+    const ft_trie *t = &ix->trie;
+    if (ix->layout != &ft_layout_narrow_tails)
+        return false;
+    *out = (ft_tail_summary){.measured = true, .kept = true};
+    for (uint32_t i = 0; i < ix->front.header.n_sections; i++) {
+        const ft_section_entry *e = &ix->front.table[i];
+        if (e->type == FT_SECTION_LINK_HIGH)
+            out->n_links = e->items;
+        else if (e->type == FT_SECTION_TAIL)
+            out->n_tail = e->items;
+    }
+    out->n_folded = t->n_nodes - t->n_numbered + out->n_links;
+    return true;
 }
 
 uint32_t ft_index_n_sections(const ft_index *ix)

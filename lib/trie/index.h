@@ -6,6 +6,7 @@
 #define FT_TRIE_INDEX_H
 
 #include "io/stream.h"
+#include "trie/build.h"
 #include "trie/trie.h"
 
 typedef struct ft_index ft_index;
@@ -41,6 +42,9 @@ typedef struct ft_section_info {
     uint64_t offset, stored_bytes, raw_bytes, checksum;
     const void *data; /* raw bytes in memory */
 } ft_section_info;
+
+/* What tails hold; false: the index has none. */
+bool ft_index_tails(const ft_index *ix, ft_tail_summary *out);
 
 uint32_t ft_index_n_sections(const ft_index *ix);
 ft_section_info ft_index_section(const ft_index *ix, uint32_t i);

@@ -39,6 +39,17 @@ static ft_status check_siblings(survey *s, uint64_t node, ft_range r, ft_buf *ro
     return FT_OK;
 }
 
+/* From a node in a tail down to the end of its key: one child each. */
+static void check_tail(survey *s, ft_range r)
+{
+    const ft_trie *t = s->trie;
+    for (; r.count && r.first >= t->n_numbered; r = t->ops->children(t, r.first)) {
+        uint32_t token;
+        t->ops->labels(t, r.first, 1, &token);
+        raise_max(s, token);
+    }
+}
+
 static ft_status check_nodes(void *arg, uint64_t begin, uint64_t end, ft_error *err)
 {
     survey *s = arg;
@@ -48,7 +59,9 @@ static ft_status check_nodes(void *arg, uint64_t begin, uint64_t end, ft_error *
     uint64_t place = t->ops->seek(t, begin);
     for (uint64_t node = begin; node < end && st == FT_OK; node++) {
         const ft_visit v = t->ops->visit(t, node, &place);
-        if (v.children.count)
+        if (v.children.count && v.children.first >= t->n_numbered)
+            check_tail(s, v.children);
+        else if (v.children.count)
             st = check_siblings(s, node, v.children, &room, err);
         else if (!v.terminal && node != 0)
             st = ft_fail(err, FT_EFORMAT, "node %llu: a leaf that ends no key",
@@ -91,7 +104,8 @@ static ft_status verify(const ft_index *ix, ft_error *err)
     if (st == FT_OK)
         st = ix->layout->verify(t, ix->n_threads, err);
     if (st == FT_OK)
-        st = ft_parallel(t->n_nodes, PIECE_NODES, ix->n_threads, check_nodes, &s, err);
+        st = ft_parallel(t->n_numbered, PIECE_NODES, ix->n_threads, check_nodes, &s,
+                         err);
     if (st == FT_OK && s.max_token != t->max_token)
         st = ft_fail(err, FT_EFORMAT, "header: largest token %u, it is %u",
                      t->max_token, s.max_token);

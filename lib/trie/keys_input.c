@@ -168,7 +168,7 @@ uint64_t ft_keys_input_bytes(const ft_keys_input *in)
     if (in->by_blocks)
         return in->block_bytes;
     if (in->reader)
-        return ft_stream_offset(in->stream);
+        return ft_tokens_offset(in->reader);
     if (!in->index)
         return 0;
     const uint64_t n_keys = ft_index_trie(in->index)->n_keys;

@@ -20,7 +20,7 @@ typedef struct ft_keys_input {
     uint32_t n;   /* of the key that is current; 0: before the first or at the end */
     uint32_t lcp; /* with the key before it */
     uint64_t n_read, n_duplicates;
-    bool by_blocks; /* the reader's blocks are read by others; so far: */
+    bool by_blocks; /* the reader's blocks are read by others, and up to here: */
     uint64_t block_bytes;
 } ft_keys_input;
 

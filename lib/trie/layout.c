@@ -4,8 +4,8 @@
 #include "trie/build.h"
 #include "trie/checksum.h"
 
-static const ft_layout *const layouts[] = {&ft_layout_narrow, &ft_layout_wide,
-                                         &ft_layout_compact};
+static const ft_layout *const layouts[] = {&ft_layout_compact, &ft_layout_narrow,
+                                           &ft_layout_wide, &ft_layout_narrow_tails};
 
 enum { N_LAYOUTS = sizeof layouts / sizeof *layouts };
 
@@ -57,6 +57,10 @@ static const struct {
     {FT_SECTION_HIGH_RANK, "high-rank"},
     {FT_SECTION_HIGH, "high"},
     {FT_SECTION_IDS, "ids"},
+    {FT_SECTION_TAIL, "tail"},
+    {FT_SECTION_LINK_FLAGS, "link-flags"},
+    {FT_SECTION_LINK_RANK, "link-rank"},
+    {FT_SECTION_LINK_HIGH, "link-high"},
     {FT_SECTION_REGIONS, "regions"},
     {FT_SECTION_TOKEN_SETS, "token-sets"},
     {FT_SECTION_TOKEN_CLASSES, "token-classes"},

@@ -104,28 +104,36 @@ static void put_terminals(const ft_level_map *map, ft_bits_out *b)
         ft_bits_put(b, g->terminal, n);
 }
 
-ft_status ft_louds_build(ft_writer *w, const ft_level_map *map)
+ft_vector_source ft_louds_tree(const ft_level_map *map)
 {
-    const ft_levels *l = map->levels;
-    const ft_vector_source tree = {
+    return (ft_vector_source){
         .type = FT_SECTION_LOUDS,
         .rank_type = FT_SECTION_LOUDS_RANK,
         .hints_type = FT_SECTION_LOUDS_SELECT,
-        .n_bits = 2 * l->n_nodes - 1,
-        .n_ones = l->n_nodes - 1,
+        .n_bits = 2 * map->levels->n_nodes - 1,
+        .n_ones = map->levels->n_nodes - 1,
         .map = map,
         .put = put_tree,
     };
-    const ft_vector_source terminals = {
+}
+
+ft_vector_source ft_louds_terminals(const ft_level_map *map)
+{
+    return (ft_vector_source){
         .type = FT_SECTION_TERMINAL,
-        .rank_type = l->ids ? FT_SECTION_TERMINAL_RANK : 0,
-        .n_bits = l->n_nodes,
-        .n_ones = l->n_keys,
+        .rank_type = map->levels->ids ? FT_SECTION_TERMINAL_RANK : 0,
+        .n_bits = map->levels->n_nodes,
+        .n_ones = map->levels->n_keys,
         .map = map,
         .put = put_terminals,
     };
+}
+
+ft_status ft_louds_build(ft_writer *w, const ft_level_map *map)
+{
+    const ft_vector_source tree = ft_louds_tree(map), ends = ft_louds_terminals(map);
     const ft_status st = ft_vector_write(w, &tree);
-    return st == FT_OK ? ft_vector_write(w, &terminals) : st;
+    return st == FT_OK ? ft_vector_write(w, &ends) : st;
 }
 
 ft_status ft_vector_open(ft_bitvec *b, const ft_sections *s, uint32_t type,

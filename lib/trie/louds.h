@@ -30,6 +30,12 @@ static inline FT_HD ft_range ft_louds_children_of(const ft_louds *l, uint64_t no
     return (ft_range){start - node + 1, ft_bitvec_next0(&l->louds, start) - start};
 }
 
+/* The parent of a node, which is not the root. */
+static inline FT_HD uint64_t ft_louds_parent_of(const ft_louds *l, uint64_t node)
+{
+    return ft_bitvec_select1(&l->louds, node - 1) - node + 1;
+}
+
 static inline FT_HD unsigned ft_louds_flags_of(const ft_louds *l, uint64_t node)
 {
     const bool terminal = ft_bit_get(l->terminal.words, node);
@@ -52,6 +58,14 @@ ft_status ft_louds_open(ft_louds *l, ft_trie *trie, const ft_sections *sections,
                         uint32_t *n_used, ft_error *err);
 ft_status ft_louds_verify(const ft_trie *trie, uint32_t n_threads, ft_error *err);
 
+/* Its parts: the tree; where its levels end (room for FT_MAX_KEY_TOKENS + 1 of them, or
+ * NULL) and how deep it is, once the tree is right; which nodes end keys. */
+ft_status ft_louds_verify_tree(const ft_louds *l, uint32_t n_threads, ft_error *err);
+ft_status ft_louds_levels(const ft_louds *l, uint64_t *ends, uint32_t *depth,
+                          ft_error *err);
+ft_status ft_louds_verify_terminals(const ft_trie *t, uint32_t n_threads,
+                                    ft_error *err);
+
 /* A bit vector's sections: write them, find them, check them in parallel. rank_type or
  * hints_type 0: there is no such directory. */
 typedef struct ft_vector_source {
@@ -65,6 +79,10 @@ typedef struct ft_vector_source {
 } ft_vector_source;
 
 ft_status ft_vector_write(ft_writer *w, const ft_vector_source *v);
+
+/* The tree and the terminal bits of level arrays. */
+ft_vector_source ft_louds_tree(const ft_level_map *map);
+ft_vector_source ft_louds_terminals(const ft_level_map *map);
 ft_status ft_vector_open(ft_bitvec *b, const ft_sections *s, uint32_t type,
                          uint32_t rank_type, uint32_t hints_type, ft_error *err);
 ft_status ft_vector_verify(const ft_bitvec *b, const char *name, uint32_t n_threads,

@@ -59,20 +59,30 @@ static ft_status check_tree(void *arg, uint64_t begin, uint64_t end, ft_error *e
 
 /* The ones before the end of a level's last node lead to the last node of the next
  * level; the deepest level leads to itself. */
-static ft_status check_depth(const ft_trie *t, const ft_louds *l, ft_error *err)
+ft_status ft_louds_levels(const ft_louds *l, uint64_t *ends, uint32_t *depth,
+                          ft_error *err)
 {
     uint64_t last = 0; /* of the level */
-    uint32_t depth = 0;
-    for (;;) {
+    for (*depth = 0;; ++*depth) {
         const uint64_t next = ft_bitvec_select0(&l->louds, last) - last;
+        if (ends)
+            ends[*depth] = last + 1;
         if (next == last)
-            break;
-        if (depth++ == FT_MAX_KEY_TOKENS)
+            return FT_OK;
+        if (*depth == FT_MAX_KEY_TOKENS)
             return ft_fail(err, FT_EFORMAT,
                            "section louds: keys of more than %d tokens",
                            FT_MAX_KEY_TOKENS);
         last = next;
     }
+}
+
+static ft_status check_depth(const ft_trie *t, const ft_louds *l, ft_error *err)
+{
+    uint32_t depth;
+    const ft_status st = ft_louds_levels(l, NULL, &depth, err);
+    if (st != FT_OK)
+        return st;
     if (depth != t->depth)
         return ft_fail(err, FT_EFORMAT, "section louds: depth %u, %u expected", depth,
                        t->depth);
@@ -95,14 +105,14 @@ static ft_status count_words(void *arg, uint64_t begin, uint64_t end, ft_error *
     return FT_OK;
 }
 
-static ft_status check_terminals(const ft_trie *t, const ft_louds *l,
-                                 uint32_t n_threads, ft_error *err)
+ft_status ft_louds_verify_terminals(const ft_trie *t, uint32_t n_threads, ft_error *err)
 {
+    const ft_louds *l = t->layout;
     counter c = {.words = l->terminal.words};
     ft_status st = ft_vector_verify(&l->terminal, "terminal", n_threads, err);
     if (st == FT_OK)
-        st = ft_parallel(ft_words(t->n_nodes), PIECE_WORDS, n_threads, count_words, &c,
-                         err);
+        st = ft_parallel(ft_words(l->terminal.n_bits), PIECE_WORDS, n_threads,
+                         count_words, &c, err);
     if (st != FT_OK)
         return st;
     if (c.ones != t->n_keys)
@@ -113,14 +123,19 @@ static ft_status check_terminals(const ft_trie *t, const ft_louds *l,
     return ft_ids_verify(t, n_threads, err);
 }
 
+ft_status ft_louds_verify_tree(const ft_louds *l, uint32_t n_threads, ft_error *err)
+{
+    const ft_status st = ft_vector_verify(&l->louds, "louds", n_threads, err);
+    return st == FT_OK ? ft_parallel(ft_bitvec_blocks(l->louds.n_bits), PIECE_BLOCKS,
+                                     n_threads, check_tree, (void *)&l->louds, err)
+                       : st;
+}
+
 ft_status ft_louds_verify(const ft_trie *trie, uint32_t n_threads, ft_error *err)
 {
     const ft_louds *l = trie->layout;
-    ft_status st = ft_vector_verify(&l->louds, "louds", n_threads, err);
-    if (st == FT_OK)
-        st = ft_parallel(ft_bitvec_blocks(l->louds.n_bits), PIECE_BLOCKS, n_threads,
-                         check_tree, (void *)&l->louds, err);
+    ft_status st = ft_louds_verify_tree(l, n_threads, err);
     if (st == FT_OK)
         st = check_depth(trie, l, err);
-    return st == FT_OK ? check_terminals(trie, l, n_threads, err) : st;
+    return st == FT_OK ? ft_louds_verify_terminals(trie, n_threads, err) : st;
 }

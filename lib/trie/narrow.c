@@ -23,8 +23,7 @@ static void widen(const uint16_t *low, uint64_t n, uint32_t *out)
         out[i] = low[i];
 }
 
-static void narrow_labels(const ft_trie *t, uint64_t first, uint64_t count,
-                          uint32_t *out)
+void ft_narrow_labels(const ft_trie *t, uint64_t first, uint64_t count, uint32_t *out)
 {
     const ft_narrow *l = t->layout;
     const uint64_t at = first - 1;
@@ -52,8 +51,8 @@ static uint64_t narrow_find(const ft_trie *t, ft_range range, uint32_t token)
     return ft_narrow_find_in(t->layout, range, token);
 }
 
-static uint32_t narrow_probe(const ft_trie *t, uint64_t first, uint32_t count,
-                             const uint64_t *filter, uint32_t *places, uint32_t *codes)
+uint32_t ft_narrow_probe(const ft_trie *t, uint64_t first, uint32_t count,
+                         const uint64_t *filter, uint32_t *places, uint32_t *codes)
 {
     const ft_narrow *l = t->layout;
     const uint16_t *low = l->low + first - 1;
@@ -63,7 +62,7 @@ static uint32_t narrow_probe(const ft_trie *t, uint64_t first, uint32_t count,
     return n;
 }
 
-static void narrow_fetch_run(const ft_trie *t, ft_range children)
+void ft_narrow_fetch_run(const ft_trie *t, ft_range children)
 {
     const ft_narrow *l = t->layout;
     const uint64_t at = children.first - 1;
@@ -76,17 +75,17 @@ static void narrow_fetch_run(const ft_trie *t, ft_range children)
 
 static const ft_trie_ops narrow_ops = {
     .children = ft_louds_children,
-    .labels = narrow_labels,
+    .labels = ft_narrow_labels,
     .find = narrow_find,
     .flags = ft_louds_flags,
     .terminal_rank = ft_louds_terminal_rank,
     .seek = ft_louds_seek,
     .visit = ft_louds_visit,
-    .codes = narrow_labels,
-    .probe = narrow_probe,
+    .codes = ft_narrow_labels,
+    .probe = ft_narrow_probe,
     .fetch_node = ft_louds_fetch,
     .fetch_children = ft_louds_fetch,
-    .fetch_run = narrow_fetch_run,
+    .fetch_run = ft_narrow_fetch_run,
 };
 
 /* Bits and labels are those of nodes 1, 2, ... */
@@ -99,8 +98,8 @@ static void put_flags(const ft_level_map *map, ft_bits_out *b)
         ft_bits_put(b, g->high, n);
 }
 
-static ft_status fill_low(void *arg, uint64_t at, uint64_t n, uint8_t *out,
-                          ft_error *err)
+ft_status ft_narrow_fill_low(void *arg, uint64_t at, uint64_t n, uint8_t *out,
+                             ft_error *err)
 {
     unsigned n_group, skip;
     ft_group_iter it = ft_map_groups(arg, at / 2 + 1, &skip);
@@ -140,7 +139,7 @@ static ft_status fill_high(void *arg, uint64_t at, uint64_t n, uint8_t *out,
     return FT_OK;
 }
 
-static ft_status build_high(ft_writer *w, const ft_level_map *map)
+ft_status ft_narrow_build_high(ft_writer *w, const ft_level_map *map)
 {
     const ft_levels *l = map->levels;
     const unsigned width = high_width(l->max_token);
@@ -166,9 +165,9 @@ static ft_status narrow_build(ft_writer *w, ft_level_map *map)
     const ft_section low = {FT_SECTION_LABELS_LOW, 0, n, n * 2};
     ft_status st = ft_louds_build(w, map);
     if (st == FT_OK)
-        st = ft_section_fill(w, &low, fill_low, (void *)map);
+        st = ft_section_fill(w, &low, ft_narrow_fill_low, (void *)map);
     if (st == FT_OK)
-        st = build_high(w, map);
+        st = ft_narrow_build_high(w, map);
     return st == FT_OK ? ft_ids_build(w, map) : st;
 }
 
@@ -192,6 +191,22 @@ static ft_status open_high(ft_narrow *l, const ft_sections *s, uint64_t n_labels
                           err);
 }
 
+ft_status ft_narrow_open_labels(ft_narrow *l, const ft_trie *trie, const ft_sections *s,
+                                uint64_t n, uint32_t *n_used, ft_error *err)
+{
+    const void *data;
+    const ft_section_want want = {FT_SECTION_LABELS_LOW, 0, n, n * 2};
+    const ft_status st = ft_sections_find(s, &want, &data, err);
+    if (st != FT_OK)
+        return st;
+    l->low = data;
+    l->high_bits = high_width(trie->max_token);
+    if (l->high_bits == 0)
+        return FT_OK;
+    *n_used += 3;
+    return open_high(l, s, n, err);
+}
+
 static ft_status narrow_open(ft_trie *trie, const ft_sections *sections, ft_error *err)
 {
     const uint64_t n = trie->n_nodes - 1;
@@ -204,18 +219,8 @@ static ft_status narrow_open(ft_trie *trie, const ft_sections *sections, ft_erro
     ft_status st = ft_louds_open(&l->base, trie, sections, &n_used, err);
     if (st != FT_OK)
         return st;
-    const void *data;
-    st = ft_sections_find(
-        sections, &(ft_section_want){FT_SECTION_LABELS_LOW, 0, n, n * 2}, &data, err);
-    if (st != FT_OK)
+    if ((st = ft_narrow_open_labels(l, trie, sections, n, &n_used, err)) != FT_OK)
         return st;
-    l->low = data;
-    l->high_bits = high_width(trie->max_token);
-    if (l->high_bits) {
-        n_used += 3;
-        if ((st = open_high(l, sections, n, err)) != FT_OK)
-            return st;
-    }
     return ft_sections_only(sections, n_used, err);
 }
 
@@ -236,7 +241,7 @@ static ft_status check_labels(void *arg, uint64_t begin, uint64_t end, ft_error 
     for (uint64_t i = begin; i < end; i += RUN_LABELS) {
         const uint64_t n = end - i < RUN_LABELS ? end - i : RUN_LABELS;
         uint32_t max = 0;
-        narrow_labels(t, i + 1, n, labels);
+        t->ops->labels(t, i + 1, n, labels);
         for (uint64_t j = 0; j < n; j++)
             max = labels[j] > max ? labels[j] : max;
         if (max > t->max_token)
@@ -247,11 +252,12 @@ static ft_status check_labels(void *arg, uint64_t begin, uint64_t end, ft_error 
     return FT_OK;
 }
 
-static ft_status narrow_verify(const ft_trie *trie, uint32_t n_threads, ft_error *err)
+ft_status ft_narrow_verify_labels(const ft_trie *trie, uint64_t n, uint32_t n_threads,
+                                  ft_error *err)
 {
     const ft_narrow *l = trie->layout;
-    ft_status st = ft_louds_verify(trie, n_threads, err);
-    if (st == FT_OK && l->high_bits) {
+    ft_status st = FT_OK;
+    if (l->high_bits) {
         st = ft_vector_verify(&l->flags, "high-flags", n_threads, err);
         if (st == FT_OK &&
             !ft_packed_padding_ok(l->high, l->flags.n_ones, l->high_bits))
@@ -261,9 +267,16 @@ static ft_status narrow_verify(const ft_trie *trie, uint32_t n_threads, ft_error
                              (void *)l, err);
     }
     if (st == FT_OK)
-        st = ft_parallel(trie->n_nodes - 1, PIECE_LABELS, n_threads, check_labels,
-                         (void *)trie, err);
+        st = ft_parallel(n, PIECE_LABELS, n_threads, check_labels, (void *)trie, err);
     return st;
+}
+
+static ft_status narrow_verify(const ft_trie *trie, uint32_t n_threads, ft_error *err)
+{
+    const ft_status st = ft_louds_verify(trie, n_threads, err);
+    return st == FT_OK
+               ? ft_narrow_verify_labels(trie, trie->n_nodes - 1, n_threads, err)
+               : st;
 }
 
 const ft_layout ft_layout_narrow = {

@@ -6,8 +6,6 @@
 #include <stdbool.h>
 #include <unistd.h>
 
-enum { MAX_THREADS = 64 };
-
 typedef struct loop {
     uint64_t total, step;
     ft_piece_fn *fn;
@@ -46,15 +44,13 @@ static void *work(void *arg)
     }
 }
 
-static uint32_t threads_for(uint64_t pieces, uint32_t wanted)
+uint32_t ft_thread_count(uint32_t n_threads)
 {
-    if (wanted == 0) {
+    if (n_threads == 0) {
         const long n = sysconf(_SC_NPROCESSORS_ONLN);
-        wanted = n > 0 ? (uint32_t)n : 1;
+        n_threads = n > 0 ? (uint32_t)n : 1;
     }
-    if (wanted > MAX_THREADS)
-        wanted = MAX_THREADS;
-    return pieces < wanted ? (uint32_t)pieces : wanted;
+    return n_threads < FT_MAX_THREADS ? n_threads : FT_MAX_THREADS;
 }
 
 ft_status ft_parallel(uint64_t total, uint64_t step, uint32_t n_threads,
@@ -62,9 +58,11 @@ ft_status ft_parallel(uint64_t total, uint64_t step, uint32_t n_threads,
 {
     loop l = {.total = total, .step = step, .fn = fn, .arg = arg, .failed_at = total};
     pthread_mutex_init(&l.lock, NULL);
-    pthread_t thread[MAX_THREADS];
+    pthread_t thread[FT_MAX_THREADS];
     uint32_t started = 0;
-    const uint32_t wanted = threads_for(total / step + (total % step != 0), n_threads);
+    const uint64_t pieces = total / step + (total % step != 0);
+    const uint32_t n = ft_thread_count(n_threads);
+    const uint32_t wanted = pieces < n ? (uint32_t)pieces : n;
     /* Where a thread cannot be had, those that can do its share. */
     while (started + 1 < wanted &&
            pthread_create(&thread[started], NULL, work, &l) == 0)

@@ -10,6 +10,10 @@
 
 #include "base/status.h"
 
+/* Threads to use where n_threads are asked for, 0: one a processor. */
+enum { FT_MAX_THREADS = 256 };
+uint32_t ft_thread_count(uint32_t n_threads);
+
 /* Work on items begin to end - 1; called from any thread. */
 typedef ft_status ft_piece_fn(void *arg, uint64_t begin, uint64_t end, ft_error *err);
 

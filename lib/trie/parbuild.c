@@ -35,12 +35,12 @@ static void tell(const job *j)
         j->tick->fn(j->tick->arg, j->keys);
 }
 
-static ft_status take(void *arg, uint32_t slot, bool *more, ft_error *err)
+static ft_status take(void *arg, uint32_t slot, ft_taken *what, ft_error *err)
 {
     const job *j = arg;
     ft_tokens_block *block = &j->parts[slot].block;
     const ft_status st = ft_tokens_cut(j->in->reader, block, j->b->block_bytes, err);
-    *more = block->data.len != 0;
+    *what = block->data.len ? FT_TAKEN : block->later ? FT_TAKE_LATER : FT_TAKEN_ALL;
     return st;
 }
 
@@ -98,7 +98,7 @@ static ft_status put(void *arg, uint32_t slot, ft_error *err)
         return st;
     j->in->n_read += p->in.n_read;
     j->in->n_duplicates += p->in.n_duplicates;
-    j->in->block_bytes += p->block.data.len;
+    j->in->block_bytes = p->block.end;
     ft_tokens_add_skipped(j->in->reader, ft_tokens_n_skipped(p->in.reader));
     tell(j);
     return FT_OK;
@@ -132,6 +132,7 @@ static ft_status add_blocks(job *j, ft_error *err)
     if (!j->parts)
         return FT_ENOMEM;
     j->in->by_blocks = true;
+    j->in->block_bytes = ft_tokens_offset(j->in->reader);
     ft_status st = ft_pipeline_run(&pipeline, n_threads, err);
     if (st == FT_OK && ft_tokens_has_rest(j->in->reader))
         st = resume(j, err);

@@ -3,7 +3,6 @@
 
 #include <pthread.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "base/mem.h"
 
@@ -24,15 +23,6 @@ typedef struct run {
     ft_error failure;
 } run;
 
-uint32_t ft_thread_count(uint32_t n_threads)
-{
-    if (n_threads == 0) {
-        const long n = sysconf(_SC_NPROCESSORS_ONLN);
-        n_threads = n > 0 ? (uint32_t)n : 1;
-    }
-    return n_threads < FT_MAX_THREADS ? n_threads : FT_MAX_THREADS;
-}
-
 uint32_t ft_pipeline_slots(uint32_t n_threads)
 {
     return n_threads > 1 ? 2 * n_threads : 1;
@@ -43,23 +33,22 @@ static void take_and_work(run *r)
 {
     const uint32_t i = (uint32_t)(r->n_taken % r->n_slots);
     slot *s = &r->slots[i];
-    bool more = true;
+    ft_taken what = FT_TAKEN;
     r->taking = true;
     pthread_mutex_unlock(&r->lock);
-    s->error.status = r->p->take(r->p->arg, i, &more, &s->error);
+    s->error.status = r->p->take(r->p->arg, i, &what, &s->error);
     pthread_mutex_lock(&r->lock);
+    const bool failed = s->error.status != FT_OK;
     r->taking = false;
-    if (s->error.status != FT_OK || !more)
-        r->ended = true;
-    if (s->error.status != FT_OK || more)
-        r->n_taken++;
+    r->ended = r->ended || failed || what == FT_TAKEN_ALL;
+    r->n_taken += failed || what == FT_TAKEN;
     pthread_cond_broadcast(&r->change);
-    if (s->error.status == FT_OK && more) {
+    if (!failed && what != FT_TAKEN)
+        return;
+    if (!failed) {
         pthread_mutex_unlock(&r->lock);
         s->error.status = r->p->work(r->p->arg, i, &s->error);
         pthread_mutex_lock(&r->lock);
-    } else if (!more) {
-        return;
     }
     s->done = true;
     pthread_cond_broadcast(&r->change);

@@ -11,13 +11,20 @@
 #include <stdint.h>
 
 #include "base/status.h"
+#include "trie/parallel.h"
+
+typedef enum ft_taken {
+    FT_TAKEN,      /* there is an item in the slot */
+    FT_TAKE_LATER, /* there is none yet: ask again */
+    FT_TAKEN_ALL   /* there are no more */
+} ft_taken;
 
 typedef struct ft_pipeline {
     void *arg; /* of the three functions */
 
-    /* Get the next item into a slot, one call at a time; *more = false: there is none.
-     */
-    ft_status (*take)(void *arg, uint32_t slot, bool *more, ft_error *err);
+    /* Get the next item into a slot, one call at a time, and without waiting long: the
+     * pipeline may have failed in between. */
+    ft_status (*take)(void *arg, uint32_t slot, ft_taken *what, ft_error *err);
 
     /* Called for several slots at a time. */
     ft_status (*work)(void *arg, uint32_t slot, ft_error *err);
@@ -25,10 +32,6 @@ typedef struct ft_pipeline {
     /* Hand on what is in a slot: in order, one call at a time. */
     ft_status (*put)(void *arg, uint32_t slot, ft_error *err);
 } ft_pipeline;
-
-/* Processors, where n_threads is 0; at least 1 and at most FT_MAX_THREADS. */
-enum { FT_MAX_THREADS = 256 };
-uint32_t ft_thread_count(uint32_t n_threads);
 
 /* Slots that n threads (from ft_thread_count) keep busy: their numbers are below. */
 uint32_t ft_pipeline_slots(uint32_t n_threads);

@@ -2,7 +2,9 @@
  *
  * The trie view that engines and commands walk, whatever the layout. Nodes are numbered
  * level by level, siblings by token; the root is 0; the children of a node are a run of
- * numbers. A view is read-only and shared by any number of threads. A view comes out of
+ * numbers. Where tails are shared (trie/tails.h), this is so for nodes 0 to
+ * n_numbered - 1; those in tails have larger numbers, with gaps, and each is an only
+ * child. A view is read-only and shared by any number of threads. A view comes out of
  * an index that has been verified (trie/index.h): its accessors trust it.
  */
 #ifndef FT_TRIE_TRIE_H
@@ -49,7 +51,7 @@ typedef struct ft_trie_ops {
     /* Walks in the order of node numbers, without a search for each node: the place of
      * `node`, then the children and flags of the node at *place, which moves to the
      * node after it. A depth-first walk meets the nodes of each level in that order
-     * too. */
+     * too. Nodes in tails leave the place as it is. */
     uint64_t (*seek)(const ft_trie *t, uint64_t node);
     ft_visit (*visit)(const ft_trie *t, uint64_t node, uint64_t *place);
 
@@ -71,6 +73,10 @@ typedef struct ft_trie_ops {
      * where `code` is. */
     uint32_t (*code_set)(const ft_trie *t, uint32_t level);
 
+    /* Of two different nodes with as many tokens each, is `a` the lexicographically
+     * smaller sequence? Only where the trie has no level order. */
+    bool (*before)(const ft_trie *t, uint64_t a, uint64_t b);
+
     /* Searches hide cache misses by asking early, for many nodes each time. In this
      * order, each reads only what the one before has fetched. May be NULL. */
     void (*fetch_node)(const ft_trie *t, uint64_t node);     /* for flags */
@@ -81,8 +87,9 @@ typedef struct ft_trie_ops {
 
 struct ft_trie {
     const ft_trie_ops *ops;
-    const void *layout; /* the layout's own arrays */
-    uint64_t n_nodes;   /* the root included */
+    const void *layout;  /* the layout's own arrays */
+    uint64_t n_nodes;    /* the root included */
+    uint64_t n_numbered; /* see above; n_nodes where there are no tails */
     uint64_t n_keys;
     uint32_t depth;      /* tokens of the longest key */
     uint32_t max_token;  /* the largest token of any key */

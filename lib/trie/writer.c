@@ -152,7 +152,7 @@ typedef struct filling {
     void *arg;
 } filling;
 
-static ft_status take(void *arg, uint32_t slot, bool *more, ft_error *err)
+static ft_status take(void *arg, uint32_t slot, ft_taken *what, ft_error *err)
 {
     filling *f = arg;
     ft_writer_slot *s = &f->w->slots[slot];
@@ -161,7 +161,7 @@ static ft_status take(void *arg, uint32_t slot, bool *more, ft_error *err)
     s->at = f->next;
     s->n_raw = left < FT_SECTION_PIECE ? left : FT_SECTION_PIECE;
     f->next += s->n_raw;
-    *more = s->n_raw != 0;
+    *what = s->n_raw ? FT_TAKEN : FT_TAKEN_ALL;
     return FT_OK;
 }
 

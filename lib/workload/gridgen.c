@@ -82,6 +82,10 @@ ft_status ft_gridgen_open(ft_gridgen **out, const ft_trie *t,
     ft_status st = check(p, err);
     if (st != FT_OK)
         return st;
+    if (!t->level_order) /* paths are drawn by the numbers of nodes */
+        return ft_fail(err, FT_EINVAL,
+                       "grids cannot be drawn from an index with shared tails (another "
+                       "layout of the same keys serves)");
     ft_gridgen *g = ft_new(ft_gridgen, err);
     if (!g)
         return FT_ENOMEM;

@@ -61,6 +61,12 @@ fails() {
 @test "gen-grid is the same for every layout, and in parts" {
     ft-bench gen-keys -n 20000 >"$T/keys"
     for layout in $layouts; do
+        if [ "$layout" = narrow-tails ]; then # its nodes are not numbered level by level
+            ft-bench gen-keys -n 100 | ft-build -q --layout narrow-tails -o "$T/tails.ftx"
+            run -1 --separate-stderr ft-bench gen-grid "$T/tails.ftx"
+            [[ $stderr == *"shared tails"* ]]
+            continue
+        fi
         ft-build -q --layout $layout "$T/keys" -o "$T/$layout.ftx"
         for preset in full model noise; do
             ft-bench gen-grid -p $preset -n 5 -k 50 -o "$T/$preset.$layout" "$T/$layout.ftx"

@@ -32,18 +32,44 @@ static inline uint64_t walk_children(const ft_trie *t, ft_range r)
     return sum;
 }
 
+/* From a child of a node in a tail, or of its head, to the end of the key. */
+static inline uint64_t walk_tail(const ft_trie *t, ft_range r, uint64_t *budget)
+{
+    uint64_t sum = 0;
+    for (; r.count && *budget; --*budget) {
+        const uint64_t node = r.first;
+        uint64_t place = t->ops->seek(t, node);
+        const ft_visit v = t->ops->visit(t, node, &place);
+        const unsigned flags = t->ops->flags(t, node);
+        const ft_range next = t->ops->children(t, node);
+        if (r.count != 1 || next.count != v.children.count ||
+            next.first != v.children.first || next.count + v.terminal != 1 ||
+            flags != (v.terminal ? FT_NODE_TERMINAL : FT_NODE_HAS_CHILDREN))
+            abort();
+        sum += walk_children(t, r) + t->ops->before(t, node, node);
+        if (t->has_ids)
+            sum += t->ops->terminal_rank(t, node) + ft_trie_key_number(t, node);
+        r = next;
+    }
+    return sum;
+}
+
 static inline uint64_t walk_nodes(const ft_trie *t, uint64_t budget)
 {
     uint64_t sum = 0, place = t->ops->seek(t, 0);
-    for (uint64_t node = 0; node < t->n_nodes && budget; node++) {
+    for (uint64_t node = 0; node < t->n_numbered && budget; node++) {
         const ft_range r = t->ops->children(t, node);
         const ft_visit v = t->ops->visit(t, node, &place);
         const unsigned flags = t->ops->flags(t, node);
         if (v.children.count != r.count || v.terminal != !!(flags & FT_NODE_TERMINAL) ||
             (r.count != 0) != !!(flags & FT_NODE_HAS_CHILDREN))
             abort();
+        if (r.count && r.first >= t->n_numbered) {
+            sum += walk_tail(t, r, &budget);
+            continue;
+        }
         if (r.count && (v.children.first != r.first || r.first <= node ||
-                        r.first >= t->n_nodes || r.count > t->n_nodes - r.first))
+                        r.first >= t->n_numbered || r.count > t->n_numbered - r.first))
             abort();
         sum += r.count ? walk_children(t, r) : t->ops->find(t, r, 0);
         if (t->has_ids)
@@ -64,7 +90,7 @@ static inline uint64_t walk_keys(const ft_trie *t, const uint32_t *prefix,
     if (ft_cursor_open(&c, t, prefix, n_prefix, NULL) != FT_OK)
         return 0;
     while (budget && n && ft_cursor_next(c, &tokens, &n, &node, NULL) == FT_OK) {
-        if (n > t->depth || node >= t->n_nodes)
+        if (n > t->depth || (t->level_order && node >= t->n_nodes))
             abort();
         for (uint32_t i = 0; i < n; i++)
             sum += tokens[i];

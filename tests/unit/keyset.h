@@ -92,14 +92,17 @@ static inline void keyset_free(keyset *s)
     *s = (keyset){0};
 }
 
-static inline ft_build_summary keyset_build(const keyset *s, const char *layout,
-                                            bool ids, int compress_level, ft_buf *out)
+static inline ft_build_summary keyset_build_on(const keyset *s, const char *layout,
+                                               bool ids, int compress_level,
+                                               uint32_t n_threads, ft_buf *out)
 {
     ft_error err = {0};
     ft_builder *b;
     ft_build_summary summary = {0};
-    const ft_build_options options = {
-        .layout = layout, .ids = ids, .compress_level = compress_level};
+    const ft_build_options options = {.layout = layout,
+                                      .ids = ids,
+                                      .compress_level = compress_level,
+                                      .n_threads = n_threads};
     out->len = 0;
     assert_ok(ft_builder_open(&b, &options, &err), err);
     for (uint64_t i = 0; i < s->n; i++) {
@@ -115,6 +118,12 @@ static inline ft_build_summary keyset_build(const keyset *s, const char *layout,
     ft_builder_close(b);
     assert_int_equal(summary.file_bytes, out->len);
     return summary;
+}
+
+static inline ft_build_summary keyset_build(const keyset *s, const char *layout,
+                                            bool ids, int compress_level, ft_buf *out)
+{
+    return keyset_build_on(s, layout, ids, compress_level, 2, out);
 }
 
 /* Build, open with every check, and verify. */

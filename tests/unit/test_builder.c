@@ -139,6 +139,21 @@ static void test_sections_in_order(void **state)
     keyset_free(&s);
 }
 
+static void build_levels(ft_builder *b, ft_buf *out, ft_error *err)
+{
+    ft_build_summary summary;
+    out->len = 0;
+    ft_sink *sink = sink_into(out);
+    assert_ok(ft_builder_finish(b, sink, &summary, err), *err);
+    close_sink(sink);
+}
+
+static void assert_same_file(const ft_buf *a, const ft_buf *b)
+{
+    assert_int_equal(a->len, b->len);
+    assert_memory_equal(a->data, b->data, a->len);
+}
+
 /* Enough keys for several chunks a level and several pieces a section. */
 static void test_same_bytes_again(void **state)
 {
@@ -148,19 +163,58 @@ static void test_same_bytes_again(void **state)
     for (uint32_t i = 0; i < 300; i++)
         alphabet[i] = i * 701;
     keyset s = keyset_random(6, 200000, alphabet, 300, 5);
-    for (int level = 0; level <= 1; level++) {
-        keyset_build(&s, "wide", true, level, &a);
-        keyset_build(&s, "wide", true, level, &b);
-        assert_int_equal(a.len, b.len);
-        assert_memory_equal(a.data, b.data, a.len);
-    }
+    for (uint32_t layout = 0; ft_layout_name(layout); layout++)
+        for (int level = 0; level <= 1; level++) {
+            const char *name = ft_layout_name(layout);
+            keyset_build_on(&s, name, true, level, 1, &a);
+            keyset_build_on(&s, name, true, level, 2, &b);
+            assert_same_file(&a, &b);
+            keyset_build_on(&s, name, true, level, 7, &b);
+            assert_same_file(&a, &b);
+        }
     keyset_build(&s, NULL, true, 1, &b); /* the default */
     keyset_build(&s, ft_layout_name(0), true, 1, &a);
-    assert_int_equal(a.len, b.len);
-    assert_memory_equal(a.data, b.data, a.len);
+    assert_same_file(&a, &b);
     ft_buf_free(&a);
     ft_buf_free(&b);
     keyset_free(&s);
+}
+
+/* A node with so many children that the bits of the tree take several pieces, and most
+ * of them hold nothing else. */
+static void test_hub_across_pieces(void **state)
+{
+    const uint32_t n = 9 << 20;
+    ft_buf file[2] = {{0}};
+    ft_error err = {0};
+    ft_index *ix;
+    (void)state;
+    for (uint32_t layout = 0; ft_layout_name(layout); layout++) {
+        for (uint32_t threads = 1; threads <= 3; threads += 2) {
+            const ft_build_options options = {.layout = ft_layout_name(layout),
+                                              .n_threads = threads};
+            ft_builder *b;
+            uint32_t key[] = {7, 0, 5};
+            assert_ok(ft_builder_open(&b, &options, &err), err);
+            for (; key[1] < n; key[1]++)
+                assert_ok(ft_builder_add(b, key, 2, key[1] > 0, &err), err);
+            key[1] = n - 1;
+            assert_ok(ft_builder_add(b, key, 3, 2, &err), err);
+            build_levels(b, &file[threads / 2], &err);
+            ft_builder_close(b);
+        }
+        assert_same_file(&file[0], &file[1]);
+        assert_ok(ft_index_open_memory(&ix, file[0].data, file[0].len, "hub",
+                                       FT_VERIFY_FULL, &err),
+                  err);
+        const ft_trie *t = ft_index_trie(ix);
+        assert_int_equal(ft_trie_walk(t, (const uint32_t[]){7, n - 1, 5}, 3), n + 2);
+        assert_int_equal(ft_trie_walk(t, (const uint32_t[]){7, 12345678 % n}, 2),
+                         2 + 12345678 % n);
+        ft_index_close(ix);
+    }
+    ft_buf_free(&file[0]);
+    ft_buf_free(&file[1]);
 }
 
 /* The paper's point (Section 2.2): narrow labels make the index smaller. */
@@ -303,6 +357,7 @@ int main(void)
         cmocka_unit_test(test_no_high_parts),
         cmocka_unit_test(test_sections_in_order),
         cmocka_unit_test(test_same_bytes_again),
+        cmocka_unit_test(test_hub_across_pieces),
         cmocka_unit_test(test_narrow_is_smaller),
         cmocka_unit_test(test_layout_table),
         cmocka_unit_test(test_refused_options),

@@ -33,7 +33,7 @@ static void check_children(const keyset *s, uint64_t first, uint64_t last,
     const ft_visit v = t->ops->visit(t, node, &place);
     assert_int_equal(v.children.count, r.count);
     assert_int_equal(v.terminal, ends);
-    if (node + 1 < t->n_nodes)
+    if (node + 1 < t->n_numbered)
         assert_int_equal(place, t->ops->seek(t, node + 1));
     uint32_t *labels = calloc(r.count + 1, sizeof *labels);
     t->ops->labels(t, r.first, r.count, labels);
@@ -97,7 +97,8 @@ static void check_set(const keyset *s)
             assert_string_equal(ft_index_layout(ix), ft_layout_name(layout));
             assert_int_equal(t->n_keys, s->n);
             assert_int_equal(t->has_ids, ids);
-            assert_true(t->level_order);
+            const bool tails = strcmp(ft_layout_name(layout), "narrow-tails") == 0;
+            assert_int_equal(t->level_order, !tails);
             check_children(s, 0, s->n, 0, t, 0);
             check_cursor(s, t, NULL, 0);
             for (uint64_t i = 0; i < s->n; i += 1 + s->n / 7)
@@ -254,7 +255,8 @@ static void test_hub(void **state)
             const uint32_t key[] = {3 * i, i};
             const uint64_t node = ft_trie_walk(t, key, 2);
             uint32_t label;
-            assert_int_equal(node, 1 + (uint64_t)n + i);
+            if (t->level_order)
+                assert_int_equal(node, 1 + (uint64_t)n + i);
             assert_int_equal(ft_trie_key_number(t, node), i);
             assert_true(t->ops->find(t, hub, 3 * i + 1) == UINT64_MAX);
             t->ops->labels(t, 1 + i, 1, &label);
