@@ -64,7 +64,7 @@ ft_status ft_levels_add(ft_levels *l, const uint32_t *tokens, uint32_t n, uint32
 
 /* Empty the arrays, keep their memory, and be ready for keys that follow one of
  * `previous` tokens (0: none). Such levels have no root. */
-void ft_levels_restart(ft_levels *l, uint32_t previous);
+ft_status ft_levels_restart(ft_levels *l, uint32_t previous, ft_error *err);
 
 /* Start with the root. */
 ft_status ft_levels_open(ft_levels *l, bool ids, ft_error *err);

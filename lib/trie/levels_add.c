@@ -25,9 +25,8 @@ uint64_t *ft_highs_room(uint64_t cap_nodes, unsigned bits, ft_error *err)
                       err);
 }
 
-static ft_status widen_highs(ft_levels *l, ft_chunk *c, uint32_t high, ft_error *err)
+static ft_status widen_highs(ft_levels *l, ft_chunk *c, unsigned bits, ft_error *err)
 {
-    const unsigned bits = ft_bit_width(high);
     uint64_t *highs = ft_highs_room(c->cap_nodes, bits, err);
     if (!highs)
         return FT_ENOMEM;
@@ -45,7 +44,7 @@ static inline ft_status put_high(ft_levels *l, ft_chunk *c, uint32_t high,
                                  ft_error *err)
 {
     if (high >> c->high_bits) {
-        const ft_status st = widen_highs(l, c, high, err);
+        const ft_status st = widen_highs(l, c, ft_bit_width(high), err);
         if (st != FT_OK)
             return st;
     }
@@ -191,25 +190,29 @@ ft_status ft_levels_add(ft_levels *l, const uint32_t *tokens, uint32_t n, uint32
     return FT_OK;
 }
 
-void ft_levels_restart(ft_levels *l, uint32_t previous)
+ft_status ft_levels_restart(ft_levels *l, uint32_t previous, ft_error *err)
 {
     if (l->n_levels > MAX_KEPT_LEVELS) {
-        const bool ids = l->ids;
-        const unsigned high_bits = l->high_bits;
+        const ft_levels kept = {.ids = l->ids, .high_bits = l->high_bits};
         ft_levels_free(l);
-        l->ids = ids;
-        l->high_bits = high_bits;
+        *l = kept;
     }
     for (uint64_t i = 0; i < l->n_levels; i++) {
         ft_level *level = &l->level[i];
-        for (ft_chunk *c = level->head; c && c->n_nodes; c = c->next)
+        for (ft_chunk *c = level->head; c; c = c->next) {
             c->n_nodes = c->n_highs = c->n_numbers = 0;
+            /* Chunks of one width are joined fast. */
+            if (c->high_bits < l->high_bits &&
+                widen_highs(l, c, l->high_bits, err) != FT_OK)
+                return FT_ENOMEM;
+        }
         level->tail = level->head;
     }
     l->n_nodes = l->n_keys = l->n_highs = 0;
     l->max_token = 0;
     l->previous = previous;
     l->extends = false;
+    return FT_OK;
 }
 
 /* Append `n` nodes of a group to a chunk that has room for them. */
@@ -277,7 +280,9 @@ static ft_status join_highs(ft_levels *l, ft_chunk *c, const ft_chunk *from,
                             uint64_t at, unsigned n, ft_error *err)
 {
     ft_status st = FT_OK;
-    if (c->high_bits == from->high_bits) {
+    if (from->high_bits > c->high_bits) /* the next chunks will need them as well */
+        st = widen_highs(l, c, from->high_bits, err);
+    if (st == FT_OK && c->high_bits == from->high_bits) {
         const unsigned bits = c->high_bits;
         copy_bits(c->highs, c->n_highs * bits, from->highs, at * bits,
                   (uint64_t)n * bits);

@@ -74,9 +74,10 @@ static ft_status work(void *arg, uint32_t slot, ft_error *err)
     ft_status st = open_part(j, p, err);
     if (st == FT_OK)
         st = read_previous(p, err);
+    if (st == FT_OK)
+        st = ft_levels_restart(&p->levels, in->n, err);
     if (st != FT_OK)
         return st;
-    ft_levels_restart(&p->levels, in->n);
     ft_tokens_set_block(in->reader, &p->block);
     while ((st = ft_keys_input_next(in, err)) == FT_OK && in->n) {
         st = ft_levels_add(&p->levels, in->tokens, in->n, in->lcp, err);

@@ -373,7 +373,7 @@ sanitized() {
 
 @test "R22: an index is mapped: its size is what is resident (GENRE 102)" {
     if sanitized; then skip "a sanitizer's own memory would be measured"; fi
-    awk 'BEGIN { for (i = 0; i < 4000000; i++) print int(i / 400), i % 400 * 999 }' |
+    awk 'BEGIN { for (i = 0; i < 8000000; i++) print int(i / 400), i % 400 * 999 }' |
         ft-build -q -o "$T/x.ftx"
     grid "77:-1 9999:-2" "999:-1"
     begin=${EPOCHREALTIME//[.,]/}
