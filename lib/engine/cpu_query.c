@@ -17,7 +17,7 @@ uint32_t ft_cpu_take(ft_cpu_query *q, ft_cpu_worker *w, uint32_t step,
 {
     const uint64_t n_items = q->n_beams * q->n_slices;
     const uint64_t most = q->n_slices > 1    ? 1
-                          : q->n_workers > 1 ? FT_CPU_CHUNK / 4
+                          : q->n_workers > 1 ? FT_CPU_CHUNK / 2
                                              : FT_CPU_CHUNK;
     const uint64_t from =
         atomic_fetch_add_explicit(&q->next_item, most, memory_order_relaxed);
@@ -114,18 +114,16 @@ static void turn(ft_cpu_query *q, uint32_t step)
     share_out(q);
 }
 
-/* A member's part of a step. A helper prepares the next position before it turns to the
- * beams, the leader after; whoever comes first. */
+/* A member's part of a step. Whoever runs out of beams first prepares the next
+ * position: prepared earlier, it would keep a helper from the beams that its leader
+ * shares. */
 static void step_job(void *arg, uint32_t member)
 {
     ft_cpu_query *q = arg;
     const uint32_t step = q->step;
-    if (member == 0)
-        q->policy->expand(q, q->workers[0], step);
+    q->policy->expand(q, q->workers[member], step);
     if (step + 1 < q->n_steps && !atomic_exchange(&q->preparing, true))
         q->prepare_status = q->policy->prepare(q, step + 1, &q->prepare_error);
-    if (member != 0)
-        q->policy->expand(q, q->workers[member], step);
 }
 
 void ft_cpu_query_run(ft_cpu_query *q)
