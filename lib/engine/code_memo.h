@@ -2,7 +2,7 @@
  *
  * Codes of tokens, remembered. A search maps each proposal to the code that the trie
  * stores for it; models propose the same tokens again and again, and a table look-up is
- * several times cheaper than a rank over sets. Tables fill as they are asked; threads
+ * cheaper than a rank over sets. Tables fill as they are asked; threads
  * share them (two that ask at once store the same).
  */
 #ifndef FT_ENGINE_CODE_MEMO_H

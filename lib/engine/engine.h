@@ -31,8 +31,9 @@ typedef struct ft_engine_options {
 typedef struct ft_step_stats {
     uint64_t beams;  /* beams that entered the step */
     uint64_t probes; /* child labels decoded, or proposals searched among children */
-    uint64_t candidates; /* matches that passed both thresholds */
-    uint64_t kept;       /* beams that the step left */
+    uint64_t
+        candidates; /* matches looked at: above both thresholds, not hopeless yet */
+    uint64_t kept;  /* beams that the step left */
     double seconds;
 } ft_step_stats;
 
