@@ -71,12 +71,14 @@ CMD_SHARED_C := $(filter-out $(MAIN_C) $(foreach m,$(MAIN_C),$(call own_c,$m)),\
   $(wildcard cmd/*.c))
 ifeq ($(HAVE_CUDA),1)
 GPU_O := $(GPU_CU:%.cu=$(O)/%.cu.o)
+PAPER_O := $(patsubst %.cu,$(O)/%.cu.o,$(wildcard gpu/paper/*.cu))
 CUDA_HOME ?= $(patsubst %/bin/,%,$(dir $(realpath $(shell command -v $(NVCC)))))
 # The static runtime looks for the driver when it is first used: the commands start on
 # machines without one.
 LDLIBS += -L$(CUDA_HOME)/lib64 -lcudart_static -lstdc++ -ldl -lrt
 else
 LIB_C += gpu/absent.c
+BENCH_C += gpu/paper/paper_absent.c
 endif
 # Machine code for these compute capabilities, and PTX of the last for later ones.
 CUDA_ARCHS ?= 75 80 86 89 90
@@ -90,7 +92,7 @@ endif
 
 LIB := $(O)/libflashtrie.a
 LIB_O := $(LIB_C:%.c=$(O)/%.o) $(GPU_O)
-BENCH_O := $(BENCH_C:%.c=$(O)/%.o)
+BENCH_O := $(BENCH_C:%.c=$(O)/%.o) $(PAPER_O)
 CMD_SHARED_O := $(CMD_SHARED_C:%.c=$(O)/%.o)
 BINS := $(MAIN_C:cmd/%.c=$(O)/%)
 MAN := $(wildcard man/*.[157])
@@ -127,6 +129,13 @@ $(O)/%.cu.o: %.cu $(O)/nvcc.stamp
 	@mkdir -p $(@D)
 	$(NVCC) $(CPPFLAGS) $(NVCCFLAGS) -MMD -MP -MF $(@:.o=.d) -c $< -o $@
 
+$(O)/tests/gpu/%.o: private CPPFLAGS += -isystem $(CUDA_HOME)/include
+
+# ft-bench says how it was built.
+$(O)/cmd/bench_machine.o: $(O)/nvcc.stamp $(O)/ld.stamp
+$(O)/cmd/bench_machine.o: private CPPFLAGS += \
+  -DFT_BUILD_COMMAND='"$(CC) $(CFLAGS)$(if $(GPU_O),; $(NVCC) $(NVCCFLAGS))"'
+
 $(LIB): $(LIB_O) $(O)/lib.stamp
 	@rm -f $@
 	$(AR) rcs $@ $(filter %.o,$^)
@@ -144,6 +153,8 @@ $(O)/tests/unit/%: $(O)/tests/unit/%.o $(BENCH_O) $(LIB) $(O)/ld.stamp $(O)/cmd.
 
 $(O)/tests/gpu/%: $(O)/tests/gpu/%.o $(LIB) $(O)/ld.stamp
 	$(LINK) $(LDLIBS) -o $@
+
+$(O)/tests/gpu/test_paper: $(BENCH_O)
 
 $(O)/tests/oracle/%: $(O)/tests/oracle/%.o $(O)/ld.stamp
 	$(LINK) -lm -o $@

@@ -2,25 +2,28 @@
  *
  * ft-bench gen-grid: proposal grids drawn from an index.
  */
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "bench_fill.h"
 #include "bench_gen.h"
+#include "bench_numbers.h"
 #include "common.h"
 #include "workload/gridgen.h"
 
 enum { MAX_PRESETS = 8, FILL_QUERIES = 20 };
 
 typedef struct gen_grid {
-    const char *output, *index_path;
-    uint32_t preset, n_queries, head;
+    const char *output, *index_path, *head_list;
+    uint32_t preset, n_queries;
+    ft_bench_numbers heads; /* a grid each; none: the preset's */
     uint64_t first;
     bool half, fill;
     ft_gridgen_params p;
     ft_index *index;
     ft_gridgen *gen;
-    ft_batch query;  /* one */
-    ft_batch sample; /* the first few, with --fill */
+    ft_batch query; /* one */
 } gen_grid;
 
 static int parse(gen_grid *o, int argc, char **argv)
@@ -39,8 +42,8 @@ static int parse(gen_grid *o, int argc, char **argv)
          .max = FT_MAX_KEY_TOKENS},
         {FT_OPT_U32, 'k', "proposals", &o->p.n_proposals, "K", "K tokens a position",
          .min = 1, .max = 1 << 20},
-        {FT_OPT_U32, 0, "head", &o->head, "R",
-         "R tokens of a position from paths near each other", .min = 0, .max = 1 << 20},
+        {FT_OPT_STRING, 0, "head", &o->head_list, "R[,R...]",
+         "R tokens of a position from paths near each other; a grid for each R"},
         {FT_OPT_DOUBLE, 0, "slope", &o->p.slope, "X",
          "log-probs fall by X as the rank grows e-fold", .min = 0, .max = 16},
         {FT_OPT_DOUBLE, 0, "jitter", &o->p.jitter, "X", "and stray by X, either way",
@@ -60,20 +63,25 @@ static int parse(gen_grid *o, int argc, char **argv)
                           .max_operands = 1};
     ft_operands operands;
     const int rc = ft_command_parse(&c, argc, argv, &operands);
-    if (rc == FT_GO_ON)
-        o->index_path = operands.v[0];
-    return rc;
+    if (rc != FT_GO_ON)
+        return rc;
+    o->index_path = operands.v[0];
+    if (o->head_list && !ft_bench_numbers_parse(&o->heads, o->head_list, 0, 1 << 20))
+        return ft_command_usage(
+            &c, "option '--head': '%s' is not numbers from 0 to %d, such as 0,18,100",
+            o->head_list, 1 << 20);
+    if (o->heads.n > 1 && !(o->output && strstr(o->output, "{}")))
+        return ft_command_usage(&c, "several heads need an output such as 'r{}.ftg'");
+    return FT_GO_ON;
 }
-
-static const uint32_t no_head = UINT32_MAX; /* not given: the preset's */
 
 static ft_status complete(gen_grid *o, ft_error *err)
 {
     ft_gridgen_params d;
     const ft_status st = ft_gridgen_preset(&d, ft_gridgen_preset_name(o->preset), err);
     if (st == FT_OK) {
-        o->p.deep = d.deep;
-        o->p.head = o->head == no_head ? d.head : o->head;
+        o->p.paths = d.paths;
+        o->p.head = d.head;
     }
     return st;
 }
@@ -111,17 +119,18 @@ static ft_status write_queries(gen_grid *o, ft_sink *out, ft_error *err)
     return st;
 }
 
-/* What the grid does to the beam, on the CPU: the same on any engine. */
+/* What the grid does to the beam: the same on any engine. One thread: what a team
+ * probes depends on who is first. */
 static ft_status say_fill(gen_grid *o, ft_error *err)
 {
     const uint32_t n = o->n_queries < FILL_QUERIES ? o->n_queries : FILL_QUERIES;
     const uint64_t values = (uint64_t)o->p.n_steps * o->p.n_proposals;
-    const ft_engine_options options = {.n_threads = 0};
+    const ft_engine_options options = {.n_threads = 1};
     const ft_search_params params = FT_SEARCH_DEFAULTS;
     ft_results results = {.n_queries = 0};
     ft_stats stats = {NULL};
     ft_engine *engine = NULL;
-    ft_batch *b = &o->sample;
+    ft_batch sample = {.n_queries = 0}, *b = &sample;
     ft_status st = make_room(o, n, b, err);
     if (st == FT_OK) {
         stats.steps = ft_calloc((uint64_t)n * b->n_steps, sizeof *stats.steps, err);
@@ -138,47 +147,84 @@ static ft_status say_fill(gen_grid *o, ft_error *err)
         ft_bench_say_fill(&stats, n, b->n_steps, b->n_proposals);
     ft_engine_close(engine);
     ft_results_free(&results);
+    ft_batch_free(b);
     free(stats.steps);
+    return st;
+}
+
+/* The output's name with the head in place of "{}". */
+static ft_status name_output(const gen_grid *o, char **name, ft_error *err)
+{
+    const char *gap = o->output ? strstr(o->output, "{}") : NULL;
+    *name = NULL;
+    if (!gap || !o->heads.n)
+        return FT_OK;
+    const size_t bytes = strlen(o->output) + 16;
+    *name = ft_calloc(bytes, 1, err);
+    if (!*name)
+        return FT_ENOMEM;
+    snprintf(*name, bytes, "%.*s%u%s", (int)(gap - o->output), o->output, o->p.head,
+             gap + 2);
+    return FT_OK;
+}
+
+/* One grid, with o->p.head. */
+static ft_status make_grid(gen_grid *o, ft_error *err)
+{
+    ft_sink *out = NULL;
+    char *name;
+    ft_status st = name_output(o, &name, err);
+    if (st == FT_OK)
+        st = ft_gridgen_open(&o->gen, ft_index_trie(o->index), &o->p, err);
+    if (st == FT_OK)
+        st = ft_output_open(&out, name ? name : o->output, FT_OUTPUT_BINARY, err);
+    if (st == FT_OK)
+        st = write_queries(o, out, err);
+    st = ft_output_close(out, st, err);
+    ft_progress_end();
+    if (st == FT_OK && o->fill) {
+        if (name)
+            ft_say("%s:", name);
+        st = say_fill(o, err);
+    }
+    ft_gridgen_close(o->gen);
+    o->gen = NULL;
+    free(name);
     return st;
 }
 
 static ft_status run(gen_grid *o, ft_error *err)
 {
-    ft_sink *out = NULL;
     ft_status st = complete(o, err);
     if (st == FT_OK)
         st = ft_index_open(&o->index, o->index_path, FT_VERIFY_FULL, 0, err);
     if (st == FT_OK)
-        st = ft_gridgen_open(&o->gen, ft_index_trie(o->index), &o->p, err);
-    if (st == FT_OK)
         st = make_room(o, 1, &o->query, err);
-    if (st == FT_OK)
-        st = ft_output_open(&out, o->output, FT_OUTPUT_BINARY, err);
-    if (st == FT_OK)
-        st = write_queries(o, out, err);
-    st = ft_output_close(out, st, err);
-    ft_progress_end();
-    if (st == FT_OK && o->fill)
-        st = say_fill(o, err);
+    if (st == FT_OK && !o->heads.n)
+        st = make_grid(o, err);
+    for (uint32_t i = 0; st == FT_OK && i < o->heads.n; i++) {
+        o->p.head = o->heads.v[i];
+        st = make_grid(o, err);
+    }
     ft_batch_free(&o->query);
-    ft_batch_free(&o->sample);
-    ft_gridgen_close(o->gen);
     ft_index_close(o->index);
     return st;
 }
 
 int ft_bench_gen_grid(const ft_subcommand *self, int argc, char **argv)
 {
-    gen_grid o = {.n_queries = 100, .head = no_head};
+    gen_grid o = {.n_queries = 100};
     ft_error err;
     (void)self;
     /* Every preset has the same shape and log-probs: these are the defaults. */
     ft_status st = ft_gridgen_preset(&o.p, ft_gridgen_preset_name(0), &err);
     if (st == FT_OK) {
         const int rc = parse(&o, argc, argv);
+        if (rc == FT_GO_ON)
+            st = run(&o, &err);
+        free(o.heads.v);
         if (rc != FT_GO_ON)
             return rc;
-        st = run(&o, &err);
     }
     return ft_finish(st, &err);
 }

@@ -41,9 +41,8 @@ static int parse(build *b, int argc, char **argv)
          "write the index to FILE, all or nothing"},
         {FT_OPT_ENUM, 0, "layout", &b->layout, "NAME", "how the trie is laid out",
          .choices = layouts},
-        {FT_OPT_ENUM, 0, "tails", &b->tails, "WHEN",
-         "with layout narrow, share the tails of keys", .choices = tails,
-         .absent = "always"},
+        {FT_OPT_ENUM, 0, "tails", &b->tails, "WHEN", "share the tails of keys",
+         .choices = tails, .absent = "always"},
         {FT_OPT_FLAG, 0, "ids", &b->ids, NULL, "store key numbers"},
         {FT_OPT_FLAG, 0, "sort", &b->sort, NULL, "take keys in any order"},
         {FT_OPT_SIZE, 0, "memory", &b->memory_bytes, "SIZE",
@@ -65,8 +64,9 @@ static int parse(build *b, int argc, char **argv)
                           .max_operands = FT_ANY_OPERANDS};
     const int rc = ft_command_parse(&c, argc, argv, &b->inputs);
     if (rc == FT_GO_ON && b->tails != FT_TAILS_NEVER &&
-        strcmp(ft_layout_name(b->layout), "narrow") != 0)
-        return ft_command_usage(&c, "--tails goes with --layout narrow");
+        !ft_layout_takes_tails(b->layout))
+        return ft_command_usage(&c, "--tails does not go with --layout %s",
+                                ft_layout_name(b->layout));
     return rc;
 }
 
@@ -197,15 +197,16 @@ static void say_summary(const build *b, const ft_keys_counts *n,
 }
 
 /* What was measured, whatever became of it. */
-static void say_tails(const ft_tail_summary *t)
+static void say_tails(const build *b, const ft_tail_summary *t)
 {
     if (t->measured && ft_is_verbose())
         ft_say("tails: %llu links, %llu tokens for %llu; alpha %.4f, Equation 1 wants "
-               "less than %.4f: they %s, and are %s",
+               "less than %.4f: they %s, and are %s%s",
                (unsigned long long)t->n_links, (unsigned long long)t->n_tail,
                (unsigned long long)t->n_folded, ft_tail_alpha(t), ft_tail_limit(t),
                ft_tails_pay(t) ? "pay" : "do not pay",
-               t->kept ? "kept" : "left out: layout narrow");
+               t->kept ? "kept" : "left out: layout ",
+               t->kept ? "" : ft_layout_name(b->layout));
 }
 
 static ft_status run(const build *b, ft_error *err)
@@ -241,7 +242,7 @@ static ft_status run(const build *b, ft_error *err)
     st = ft_output_close(out, st, err);
     if (st == FT_OK) {
         say_summary(b, &counts, &summary);
-        say_tails(&summary.tails);
+        say_tails(b, &summary.tails);
     }
     return st;
 }

@@ -7,16 +7,17 @@
 #include <string.h>
 
 #include "common.h"
-#include "grid_input.h"
 #include "options.h"
+#include "search_input.h"
 
 enum { MAX_ENGINES = 32, MAX_BEAM = 1 << 24, MAX_BATCH = 1 << 20, MAX_THREADS = 4096 };
+enum { MAX_GPUS = 1024, NO_GPU = MAX_GPUS }; /* --gpu was not given */
 
 typedef struct search {
     /* what the command line says */
     const char *output, *stats_path;
     const char *engines[MAX_ENGINES + 2]; /* "auto", the rows, NULL */
-    uint32_t engine_name, n_threads, batch_size, format;
+    uint32_t engine_name, n_threads, batch_size, format, gpu, n_slots;
     ft_search_params params;
     bool no_verify;
     ft_operands operands; /* INDEX [GRID...] */
@@ -25,13 +26,23 @@ typedef struct search {
     ft_index *index;
     ft_engine *engine;
     ft_sink *out, *stats_out;
-    ft_batch batch;
+    search_input *input;
     ft_results results;
     ft_stats stats;
     uint64_t cap_steps;
     uint64_t n_queries; /* answered, over all grids */
     double started, seconds_searching;
 } search;
+
+/* Whoever names a GPU wants no other engine. */
+static bool choose_gpu(search *s)
+{
+    const bool automatic = s->engine_name == 0;
+    for (uint32_t i = 0; automatic && s->engines[i]; i++)
+        if (strcmp(s->engines[i], "cuda") == 0)
+            s->engine_name = i;
+    return strcmp(s->engines[s->engine_name], "cuda") == 0;
+}
 
 static int parse(search *s, int argc, char **argv)
 {
@@ -57,6 +68,11 @@ static int parse(search *s, int argc, char **argv)
          .max = INFINITY},
         {FT_OPT_ENUM, 'e', "engine", &s->engine_name, "NAME", "what searches [auto]",
          .choices = s->engines},
+        {FT_OPT_U32, 0, "gpu", &s->gpu, "N", "search on GPU number N, from 0 on",
+         .min = 0, .max = MAX_GPUS - 1},
+        {FT_OPT_U32, 0, "slots", &s->n_slots, "N",
+         "parts of a batch on their way through a GPU at a time [3]", .min = 1,
+         .max = FT_MAX_SLOTS},
         {FT_OPT_U32, 'j', "threads", &s->n_threads, "N",
          "threads; 0: as many as there are processors [0]", .min = 0,
          .max = MAX_THREADS},
@@ -80,6 +96,8 @@ static int parse(search *s, int argc, char **argv)
     if (rc == FT_GO_ON && to_stdout && s->stats_path && strcmp(s->stats_path, "-") == 0)
         return ft_command_usage(
             &c, "results and --stats cannot both go to standard output: use -o");
+    if (rc == FT_GO_ON && s->gpu != NO_GPU && !choose_gpu(s))
+        return ft_command_usage(&c, "--gpu goes with --engine cuda");
     return rc;
 }
 
@@ -98,7 +116,9 @@ static ft_status open_outputs(search *s, ft_error *err)
 
 static ft_status open_index(search *s, ft_error *err)
 {
-    const ft_engine_options options = {.n_threads = s->n_threads};
+    const ft_engine_options options = {.n_threads = s->n_threads,
+                                       .device = s->gpu == NO_GPU ? 0 : s->gpu,
+                                       .n_slots = s->n_slots};
     const ft_verify verify = s->no_verify ? FT_VERIFY_NONE : FT_VERIFY_FULL;
     const char *path = s->operands.v[0];
     const double start = ft_seconds();
@@ -123,7 +143,7 @@ static uint64_t key_number(void *arg, const uint32_t *tokens, uint32_t n)
     return node == UINT64_MAX ? UINT64_MAX : ft_trie_key_number(t, node);
 }
 
-static ft_status write_text(search *s, ft_error *err)
+static ft_status write_text(search *s, const ft_batch *batch, ft_error *err)
 {
     const ft_trie *t = ft_index_trie(s->index);
     ft_status st = FT_OK;
@@ -134,7 +154,7 @@ static ft_status write_text(search *s, ft_error *err)
         st = ft_record_view(&record, s->results.bytes.data + at,
                             s->results.offset[q + 1] - at, &used, err);
         if (st == FT_OK)
-            st = ft_record_write(s->out, (ft_results_format)s->format, s->batch.ids[q],
+            st = ft_record_write(s->out, (ft_results_format)s->format, batch->ids[q],
                                  &record, t->has_ids ? key_number : NULL, (void *)t,
                                  err);
     }
@@ -147,14 +167,14 @@ static ft_status stats_status(ft_status st)
     return st == FT_EPIPE ? FT_EIO : st;
 }
 
-static ft_status write_stats(search *s, ft_error *err)
+static ft_status write_stats(search *s, const ft_batch *batch, ft_error *err)
 {
     const ft_step_stats *step = s->stats.steps;
-    for (uint32_t q = 0; q < s->batch.n_queries; q++)
-        for (uint32_t t = 0; t < s->batch.n_steps; t++, step++) {
+    for (uint32_t q = 0; q < batch->n_queries; q++)
+        for (uint32_t t = 0; t < batch->n_steps; t++, step++) {
             const ft_status st = ft_sink_printf(
                 s->stats_out, err, "%llu\t%u\t%llu\t%llu\t%llu\t%llu\t%.9f\n",
-                (unsigned long long)s->batch.ids[q], t, (unsigned long long)step->beams,
+                (unsigned long long)batch->ids[q], t, (unsigned long long)step->beams,
                 (unsigned long long)step->probes, (unsigned long long)step->candidates,
                 (unsigned long long)step->kept, step->seconds);
             if (st != FT_OK)
@@ -163,13 +183,13 @@ static ft_status write_stats(search *s, ft_error *err)
     return stats_status(ft_sink_flush(s->stats_out, err));
 }
 
-static ft_status reserve_stats(search *s, ft_error *err)
+static ft_status reserve_stats(search *s, const ft_batch *batch, ft_error *err)
 {
     uint64_t n;
     ft_status st;
     if (!s->stats_out)
         return FT_OK;
-    if (!ft_mul_ok(s->batch.n_queries, s->batch.n_steps, &n))
+    if (!ft_mul_ok(batch->n_queries, batch->n_steps, &n))
         return ft_fail(err, FT_ENOMEM, "--stats: batch too large");
     st = ft_reserve((void **)&s->stats.steps, &s->cap_steps, n, sizeof *s->stats.steps,
                     err);
@@ -179,25 +199,25 @@ static ft_status reserve_stats(search *s, ft_error *err)
 }
 
 /* Search the batch; its results are with the reader of our output when this returns. */
-static ft_status answer(search *s, ft_error *err)
+static ft_status answer(search *s, const ft_batch *batch, ft_error *err)
 {
     const double start = ft_seconds();
-    ft_status st = reserve_stats(s, err);
+    ft_status st = reserve_stats(s, batch, err);
     if (st == FT_OK)
-        st = ft_engine_search(s->engine, &s->batch, &s->params, &s->results,
+        st = ft_engine_search(s->engine, batch, &s->params, &s->results,
                               s->stats_out ? &s->stats : NULL, err);
     s->seconds_searching += ft_seconds() - start;
     if (st == FT_OK && s->format == FT_WIRE)
         st = ft_sink_write(s->out, s->results.bytes.data, s->results.bytes.len, err);
     else if (st == FT_OK)
-        st = write_text(s, err);
+        st = write_text(s, batch, err);
     if (st == FT_OK)
         st = ft_sink_flush(s->out, err);
     if (st == FT_OK && s->stats_out)
-        st = write_stats(s, err);
+        st = write_stats(s, batch, err);
     if (st != FT_OK)
         return st;
-    s->n_queries += s->batch.n_queries;
+    s->n_queries += batch->n_queries;
     if (ft_progress_due())
         ft_progress("%llu queries, %.0f queries/s", (unsigned long long)s->n_queries,
                     (double)s->n_queries / (ft_seconds() - s->started));
@@ -205,36 +225,22 @@ static ft_status answer(search *s, ft_error *err)
 }
 
 /* A bad grid is reported after its good queries have been answered. */
-static ft_status answer_grid(search *s, ft_grid *grid, ft_error *err)
-{
-    const uint64_t first_id = s->n_queries;
-    for (;;) {
-        const ft_status got =
-            ft_grid_read(grid, &s->batch, s->batch_size, true, first_id, err);
-        ft_error second;
-        ft_status st = FT_OK;
-        if (s->batch.n_queries)
-            st = answer(s, got == FT_OK ? err : &second);
-        if (got != FT_OK)
-            return got;
-        if (st != FT_OK || s->batch.n_queries == 0)
-            return st;
-    }
-}
-
 static ft_status answer_all(search *s, ft_error *err)
 {
-    uint32_t i = 1; /* without grids: one turn, for standard input */
-    do {
-        ft_grid *grid = NULL;
-        ft_status st = ft_grid_input_open(&grid, &s->operands, &i, err);
-        if (st == FT_OK)
-            st = answer_grid(s, grid, err);
-        ft_grid_close(grid);
-        if (st != FT_OK)
-            return st;
-    } while (++i < s->operands.n);
-    return FT_OK;
+    const bool half = ft_engine_takes_half(s->engine);
+    ft_status st = search_input_open(&s->input, &s->operands, s->batch_size, half, err);
+    const ft_batch *batch;
+    while (st == FT_OK) {
+        const ft_status got = search_input_next(s->input, &batch, err);
+        ft_error second;
+        if (batch->n_queries)
+            st = answer(s, batch, got == FT_OK ? err : &second);
+        if (got != FT_OK || batch->n_queries == 0) {
+            search_input_close(s->input);
+            return got;
+        }
+    }
+    return st;
 }
 
 /* After a failure the answers so far, which are whole, keep their file; without any, a
@@ -251,24 +257,36 @@ static ft_status close_output(const search *s, ft_sink *out, ft_status st,
     return closed;
 }
 
+/* What there is to say in the end. */
+static void sum_up(const search *s)
+{
+    char notes[256];
+    ft_engine_notes(s->engine, notes, sizeof notes);
+    if (notes[0])
+        ft_say("%s: %s", ft_engine_name(s->engine), notes);
+    ft_say("%llu queries in %.3f s, %.3f s of them searching",
+           (unsigned long long)s->n_queries, ft_seconds() - s->started,
+           s->seconds_searching);
+}
+
 static void release(search *s)
 {
     ft_engine_close(s->engine);
     ft_index_close(s->index);
-    ft_batch_free(&s->batch);
     ft_results_free(&s->results);
     free(s->stats.steps);
 }
 
 int main(int argc, char **argv)
 {
-    search s = {
-        .batch_size = 64, .params = FT_SEARCH_DEFAULTS, .started = ft_seconds()};
+    /* Static: a reader that is left behind keeps what it uses. */
+    static search s = {.batch_size = 64, .gpu = NO_GPU, .params = FT_SEARCH_DEFAULTS};
     ft_error err;
     ft_status st;
     int rc;
     if (!ft_start("ft-search"))
         return FT_EXIT_FAILED;
+    s.started = ft_seconds();
     rc = parse(&s, argc, argv);
     if (rc != FT_GO_ON)
         return rc;
@@ -281,9 +299,7 @@ int main(int argc, char **argv)
     st = close_output(&s, s.stats_out, st, &err);
     rc = ft_finish(st, &err);
     if (st == FT_OK && ft_is_verbose())
-        ft_say("%llu queries in %.3f s, %.3f s of them searching",
-               (unsigned long long)s.n_queries, ft_seconds() - s.started,
-               s.seconds_searching);
+        sum_up(&s);
     release(&s);
     return rc;
 }

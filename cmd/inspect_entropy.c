@@ -113,12 +113,13 @@ ft_status ft_entropy_node(ft_entropy *e, const ft_trie *t, const ft_visit *visit
     return st;
 }
 
-/* A set of n labels takes log2(n!) bits less than a sequence of them. */
-static double order_bits(const ft_tally *degrees)
+/* A set of n labels takes log2(n!) bits less than a sequence of them; so much do sets
+ * of at least so many save. */
+static double order_bits(const ft_tally *degrees, uint32_t least)
 {
     double bits = 0.0;
     for (uint64_t i = 0; i < degrees->n_slots; i++)
-        if (degrees->slots[i].count)
+        if (degrees->slots[i].count && degrees->slots[i].number >= least)
             bits += (double)degrees->slots[i].count *
                     lgamma((double)degrees->slots[i].number + 1.0) / log(2.0);
     return bits;
@@ -128,7 +129,9 @@ void ft_entropy_level(ft_entropy *e)
 {
     e->labels += bits_of(&e->level_labels);
     e->degrees += bits_of(&e->level_degrees);
-    e->order += order_bits(&e->level_degrees);
+    e->order += order_bits(&e->level_degrees, 0);
+    if (e->n_levels++ > 0)
+        e->hubs += order_bits(&e->level_degrees, FT_HUB);
     clear(&e->level_labels);
     clear(&e->level_degrees);
 }

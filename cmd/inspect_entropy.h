@@ -8,6 +8,8 @@
 
 #include "ft.h"
 
+enum { FT_HUB = 128 };
+
 /* How often each number occurs: a hash table. A zeroed one is empty. */
 typedef struct ft_tally {
     struct ft_tally_slot *slots;
@@ -21,8 +23,10 @@ typedef struct ft_entropy {
     double degrees;  /* number of children, given the level */
     double terminal; /* does a node with children end a key? */
     double order;    /* of the labels' bits, those that the order of siblings saves */
+    double hubs;     /* of these, those of FT_HUB and more siblings, the root's apart */
     ft_tally level_labels, level_degrees;
     uint64_t n_internal, n_internal_terminal;
+    uint64_t n_levels;
 } ft_entropy;
 
 /* The next node, in the order of their numbers. Memory: up to 64 bytes, and 96 for a

@@ -247,10 +247,12 @@ static ft_status print_floor(ft_sink *out, const ft_index *ix, const ft_entropy 
         st = ft_sink_printf(out, err, "%-16s %14.3f %14.3f %10.3f\n", names[i],
                             floor[i], parts[i], parts[i] - floor[i]);
     if (st == FT_OK)
-        st = ft_sink_printf(out, err, "%-16s %14.3f %14.3f %10.3f\n%-16s %14.3f\n",
-                            "all", floor[PART_LABELS] + floor[PART_SHAPE], all,
-                            all - floor[PART_LABELS] - floor[PART_SHAPE],
-                            "sibling order", e->order / n);
+        st = ft_sink_printf(out, err, "%-16s %14.3f %14.3f %10.3f\n", "all",
+                            floor[PART_LABELS] + floor[PART_SHAPE], all,
+                            all - floor[PART_LABELS] - floor[PART_SHAPE]);
+    if (st == FT_OK)
+        st = ft_sink_printf(out, err, "%-16s %14.3f\n%-16s %14.3f\n", "sibling order",
+                            e->order / n, "- in hubs", e->hubs / n);
     return st;
 }
 

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lines.h"
+
 typedef struct entry {
     uint32_t token;
     uint64_t line, text; /* text: offset of a C string in texts */
@@ -97,30 +99,6 @@ static ft_status add_line(ft_vocab *v, const char *text, const char *end, uint64
     return append_escaped(&v->texts, (const uint8_t *)text, (size_t)(end - text), err);
 }
 
-/* The next line in *b, without its end; *more is false at the end of input. */
-static ft_status read_line(ft_stream *in, ft_buf *b, bool *more, ft_error *err)
-{
-    enum { CHUNK = 1 << 16 };
-    b->len = 0;
-    for (;;) {
-        const uint8_t *data;
-        size_t avail;
-        ft_status st = ft_stream_peek(in, CHUNK, &data, &avail, err);
-        const uint8_t *end = st == FT_OK && avail ? memchr(data, '\n', avail) : NULL;
-        if (st == FT_OK)
-            st = ft_buf_append(b, data, end ? (size_t)(end - data) : avail, err);
-        if (st != FT_OK)
-            return st;
-        ft_stream_skip(in, end ? (size_t)(end - data) + 1 : avail);
-        *more = end || b->len;
-        if (end || !avail)
-            break;
-    }
-    if (b->len && b->data[b->len - 1] == '\r')
-        b->len--;
-    return FT_OK;
-}
-
 static ft_status read_lines(ft_vocab *v, ft_stream *in, ft_error *err)
 {
     ft_buf line = {0};
@@ -129,7 +107,7 @@ static ft_status read_lines(ft_vocab *v, ft_stream *in, ft_error *err)
     for (uint64_t n = 1;; n++) {
         const char *text;
         uint32_t token;
-        st = read_line(in, &line, &more, err);
+        st = ft_line_read(in, &line, &more, err);
         if (st != FT_OK || !more)
             break;
         text = line.data ? (const char *)line.data : "";

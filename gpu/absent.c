@@ -13,8 +13,18 @@ static ft_status absent_open(ft_engine **out, const ft_index *index,
     return ft_fail(err, FT_EUNAVAILABLE, "this build has no CUDA engine");
 }
 
+static ft_status absent_describe(uint32_t device, char *text, size_t bytes,
+                                 ft_error *err)
+{
+    (void)device;
+    (void)text;
+    (void)bytes;
+    return ft_fail(err, FT_EUNAVAILABLE, "this build has no CUDA engine");
+}
+
 const ft_engine_ops ft_engine_cuda = {
     .name = "cuda",
     .summary = "NVIDIA GPU (not in this build)",
     .open = absent_open,
+    .describe = absent_describe,
 };

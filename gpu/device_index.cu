@@ -131,6 +131,8 @@ void ft_device_index_close(ft_device_index *d)
     for (uint32_t i = 0; d->sections && i < d->n_sections; i++)
         cudaFree(d->sections[i]);
     cudaFree(d->tables);
+    cudaFree(d->starts);
+    cudaFree(d->lists);
     free(d->sections);
     *d = {};
 }

@@ -16,7 +16,9 @@ typedef struct ft_device_index {
     void **sections;  /* device memory, by section number */
     uint64_t bytes;   /* of all of them */
     double seconds;   /* that the copy took */
-    uint32_t *tables; /* the layout's own (launch.h: make_tables), or NULL */
+    uint32_t *tables; /* the layout's own (launch.h: make_tables), or NULL; also: */
+    void *starts;
+    uint32_t *lists;
 } ft_device_index;
 
 /* Copy the sections to the current device. FT_ENOMEM names the bytes needed and free.

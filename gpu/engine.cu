@@ -1,48 +1,49 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The CUDA engine's host side. A batch is cut into chunks; a chunk goes through a slot:
- * copied to pinned memory, over the bus, searched by one launch, which writes the wire
- * records straight into pinned host memory. While one slot's kernel runs, the next
- * slot's copies do. A slot's memory is made for the first batch of a shape and kept.
+ * to pinned memory, over the bus, searched by one launch, and its records come back.
+ * While one slot's kernel runs, the next slots' copies do, and the host hands out what
+ * an earlier one found.
  */
-#include "launch.h"
-#include "slot.h"
+#include "engine.h"
+
+#include <stdio.h>
 
 enum {
-    N_SLOTS = 3,
+    DEFAULT_SLOTS = 3,
     MAX_CHUNK_BYTES = 32 << 20, /* of grids in a chunk */
     MIN_CHUNK = 64,             /* queries; a smaller batch is one chunk */
-    CLUSTER = 4,     /* blocks a query where latency counts; MAX_TEAM at most */
-    FEW_QUERIES = 16 /* so few get clusters */
+    CLUSTER_SMALL = 2, /* blocks a query where latency counts (measured), by room; */
+    CLUSTER_LARGE = 8, /* MAX_TEAM at most */
+    FEW_QUERIES = 16,  /* so few get clusters */
+    MAX_COPIERS = 8    /* threads that are as fast as the bus, both ways */
 };
 
 static const ft_gpu_kernels *const layouts[] = {&ft_gpu_narrow, &ft_gpu_wide_layout,
-                                                &ft_gpu_compact};
+                                                &ft_gpu_compact, &ft_gpu_narrow_tails,
+                                                &ft_gpu_wide_tails};
 
-typedef struct cuda_engine {
-    ft_engine base;
-    ft_device_index index;
-    const ft_gpu_kernels *kernels;
-    int device, clock_khz;
-    bool clusters;      /* compute capability 9.0 and up */
-    uint32_t fit[2][2]; /* teams at a time: small and large room, block and cluster */
-    ft_slot slots[N_SLOTS];
-    ft_wide_memory wide;
-} cuda_engine;
+static uint32_t blocks_a_query(bool large, bool wide)
+{
+    return !wide ? 1 : large ? CLUSTER_LARGE : CLUSTER_SMALL;
+}
 
 static void cuda_close(ft_engine *engine)
 {
-    cuda_engine *e = (cuda_engine *)engine;
+    ft_cuda_engine *e = (ft_cuda_engine *)engine;
     cudaSetDevice(e->device);
-    for (int i = 0; i < N_SLOTS; i++)
+    for (uint32_t i = 0; i < e->n_slots; i++)
         ft_slot_close(&e->slots[i]);
     ft_wide_memory_close(&e->wide);
+    if (e->wide_free)
+        cudaEventDestroy(e->wide_free);
     ft_device_index_close(&e->index);
+    ft_pool_close(e->pool);
     free(e);
 }
 
 /* A machine without a GPU or a driver is no error of the machine's. */
-static ft_status find_device(int device, ft_error *err)
+ft_status ft_cuda_find_device(uint32_t device, ft_error *err)
 {
     int n = 0;
     const cudaError_t e = cudaGetDeviceCount(&n);
@@ -51,21 +52,39 @@ static ft_status find_device(int device, ft_error *err)
         return ft_fail(err, FT_EUNAVAILABLE, "no CUDA device: %s",
                        e == cudaSuccess ? "none found" : cudaGetErrorString(e));
     }
-    if (device < 0 || device >= n)
-        return ft_fail(err, FT_EUNAVAILABLE, "no CUDA device %d (there are %d)", device,
+    if (device >= (uint32_t)n)
+        return ft_fail(err, FT_EUNAVAILABLE, "no CUDA device %u (there are %d)", device,
                        n);
-    return FT_CUDA(err, cudaSetDevice(device));
+    return FT_CUDA(err, cudaSetDevice((int)device));
 }
 
-static ft_status open_parts(cuda_engine *e, const ft_index *index, ft_error *err)
+static ft_status cuda_describe(uint32_t device, char *text, size_t bytes, ft_error *err)
+{
+    cudaDeviceProp p;
+    int runs = 0, clock = 0, memory_clock = 0;
+    const int d = (int)device;
+    ft_status st = ft_cuda_find_device(device, err);
+    if (st == FT_OK)
+        st = FT_CUDA(err, cudaGetDeviceProperties(&p, d));
+    if (st == FT_OK)
+        st = FT_CUDA(err, cudaDriverGetVersion(&runs));
+    if (st == FT_OK)
+        st = FT_CUDA(err, cudaDeviceGetAttribute(&clock, cudaDevAttrClockRate, d));
+    if (st == FT_OK)
+        st = FT_CUDA(
+            err, cudaDeviceGetAttribute(&memory_clock, cudaDevAttrMemoryClockRate, d));
+    if (st == FT_OK)
+        snprintf(text, bytes,
+                 "%s, %d SMs to %d MHz, %.1f GiB at %d MHz, driver for CUDA %d.%d",
+                 p.name, p.multiProcessorCount, clock / 1000,
+                 (double)p.totalGlobalMem / (1 << 30), memory_clock / 1000, runs / 1000,
+                 runs % 1000 / 10);
+    return st;
+}
+
+static ft_status open_device(ft_cuda_engine *e, ft_error *err)
 {
     int major = 0;
-    for (const ft_gpu_kernels *k : layouts)
-        if (strcmp(k->layout, ft_index_layout(index)) == 0)
-            e->kernels = k;
-    if (!e->kernels)
-        return ft_fail(err, FT_EUNAVAILABLE, "%s: layout '%s' is not one the GPU reads",
-                       ft_index_name(index), ft_index_layout(index));
     ft_status st =
         FT_CUDA(err, cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor,
                                             e->device));
@@ -76,28 +95,56 @@ static ft_status open_parts(cuda_engine *e, const ft_index *index, ft_error *err
     for (int large = 0; large < 2 && st == FT_OK; large++)
         for (int wide = 0; wide <= e->clusters && st == FT_OK; wide++)
             st = e->kernels->occupancy(large ? FT_GPU_ROOM_LARGE : FT_GPU_ROOM_SMALL,
-                                       wide ? CLUSTER : 1, &e->fit[large][wide], err);
+                                       blocks_a_query(large, wide),
+                                       &e->fit[large][wide], err);
+    return st;
+}
+
+static ft_status open_parts(ft_cuda_engine *e, const ft_index *index,
+                            const ft_engine_options *o, ft_error *err)
+{
+    for (const ft_gpu_kernels *k : layouts)
+        if (strcmp(k->layout, ft_index_layout(index)) == 0)
+            e->kernels = k;
+    if (!e->kernels)
+        return ft_fail(err, FT_EUNAVAILABLE,
+                       "%s: the GPU does not read the layout '%s'",
+                       ft_index_name(index), ft_index_layout(index));
+    const uint32_t n_threads = o->n_threads ? o->n_threads : ft_n_processors();
+    e->direct_in = o->in == FT_TRANSFER_DIRECT;
+    e->direct_out = o->out != FT_TRANSFER_COPY;
+    ft_status st = open_device(e, err);
+    if (st == FT_OK)
+        st = ft_pool_open(&e->pool, n_threads < MAX_COPIERS ? n_threads : MAX_COPIERS,
+                          err);
     if (st == FT_OK)
         st = ft_device_index_open(&e->index, index, err);
     if (st == FT_OK)
         st = e->kernels->make_tables(&e->index, err);
-    for (int i = 0; i < N_SLOTS && st == FT_OK; i++)
-        st = ft_slot_open(&e->slots[i], err);
+    if (st == FT_OK)
+        st = FT_CUDA(err,
+                     cudaEventCreateWithFlags(&e->wide_free, cudaEventDisableTiming));
+    const uint32_t n_slots = o->n_slots ? o->n_slots : DEFAULT_SLOTS;
+    while (e->n_slots < n_slots && st == FT_OK)
+        st = ft_slot_open(&e->slots[e->n_slots++], err);
     return st;
 }
 
 static ft_status cuda_open(ft_engine **out, const ft_index *index,
                            const ft_engine_options *options, ft_error *err)
 {
-    ft_status st = find_device(options->device, err);
+    ft_status st = ft_cuda_find_device(options->device, err);
     if (st != FT_OK)
         return st;
-    cuda_engine *e = ft_new(cuda_engine, err);
+    if (options->n_slots > FT_MAX_SLOTS)
+        return ft_fail(err, FT_EINVAL, "%u slots are too many (at most %d)",
+                       options->n_slots, FT_MAX_SLOTS);
+    ft_cuda_engine *e = ft_new(ft_cuda_engine, err);
     if (!e)
         return FT_ENOMEM;
     e->base.ops = &ft_engine_cuda;
-    e->device = options->device;
-    st = open_parts(e, index, err);
+    e->device = (int)options->device;
+    st = open_parts(e, index, options, err);
     if (st != FT_OK) {
         cuda_close(&e->base);
         return st;
@@ -106,108 +153,156 @@ static ft_status cuda_open(ft_engine **out, const ft_index *index,
     return FT_OK;
 }
 
-/* How to spend the chip on n queries: clusters for the latency of a few, single blocks
- * for the throughput of many. room 0: the grid-wide kernel. */
-static ft_status plan_for(const cuda_engine *e, const ft_batch *batch,
-                          const ft_search_params *params, uint32_t n_queries,
-                          ft_gpu_plan *plan, ft_error *err)
+static void cuda_notes(const ft_engine *engine, char *text, size_t bytes)
 {
-    uint32_t most = batch->n_proposals;
-    most = params->beam > most ? params->beam : most;
-    most = params->n_results > most ? params->n_results : most;
-    *plan = ft_gpu_plan{0, 1, 1};
-    if (most > FT_GPU_ROOM_LARGE || batch->n_steps > UINT16_MAX)
-        return FT_OK;
-    const bool large = most > FT_GPU_ROOM_SMALL;
-    const bool wide = e->clusters && n_queries <= FEW_QUERIES;
-    const uint32_t fit = e->fit[large][wide];
-    if (fit == 0)
-        return FT_OK; /* the grid-wide kernel needs little shared memory */
-    plan->room = large ? FT_GPU_ROOM_LARGE : FT_GPU_ROOM_SMALL;
-    plan->cluster = wide ? CLUSTER : 1;
-    plan->n_teams = n_queries < fit ? n_queries : fit;
-    return FT_OK;
+    const ft_cuda_engine *e = (const ft_cuda_engine *)engine;
+    snprintf(text, bytes,
+             "index of %.1f MB on GPU %d in %.2f ms, %.2f GB/s; launches: %llu with a "
+             "cluster a query, %llu with a block, %llu with the grid",
+             1e-6 * (double)e->index.bytes, e->device, 1e3 * e->index.seconds,
+             1e-9 * (double)e->index.bytes / e->index.seconds,
+             (unsigned long long)e->n_by_clusters, (unsigned long long)e->n_by_blocks,
+             (unsigned long long)e->n_by_grid);
 }
 
-static ft_status launch(cuda_engine *e, ft_slot *s, const ft_gpu_plan *plan,
-                        const ft_gpu_question *q, ft_error *err)
+/* Clusters for the latency of a few, single blocks for the throughput of many. room 0:
+ * the grid-wide kernel. */
+ft_gpu_plan ft_cuda_plan(const ft_cuda_engine *e, const ft_gpu_grids *grids,
+                         const ft_search_params *params)
 {
-    ft_status st;
-    if (plan->room) {
-        st = e->kernels->search(&e->index, q, plan, s->stream, err);
-        s->tickets += q->n_queries + plan->n_teams; /* each team draws a last one */
-    } else {
-        ft_gpu_wide wide;
-        st = ft_wide_memory_for(&e->wide, q, &wide, err);
-        if (st == FT_OK)
-            st = e->kernels->search_wide(&e->index, q, &wide, s->stream, err);
+    const uint32_t n = grids->n_queries;
+    uint32_t most = grids->n_proposals;
+    most = params->beam > most ? params->beam : most;
+    most = params->n_results > most ? params->n_results : most;
+    if (most > FT_GPU_ROOM_LARGE || grids->n_steps > UINT16_MAX)
+        return {0, 1, 1};
+    const bool large = most > FT_GPU_ROOM_SMALL;
+    const bool wide = e->clusters && n <= FEW_QUERIES;
+    const uint32_t fit = e->fit[large][wide];
+    if (fit == 0)
+        return {0, 1, 1}; /* the grid-wide kernel needs little shared memory */
+    return {large ? (uint32_t)FT_GPU_ROOM_LARGE : (uint32_t)FT_GPU_ROOM_SMALL,
+            blocks_a_query(large, wide), n < fit ? n : fit};
+}
+
+static ft_status launch_wide(ft_cuda_engine *e, ft_slot *s, const ft_gpu_question *q,
+                             ft_error *err)
+{
+    ft_gpu_wide wide;
+    ft_status st = ft_wide_memory_for(&e->wide, q, &wide, err);
+    if (st == FT_OK)
+        st = FT_CUDA(err, cudaStreamWaitEvent(s->stream, e->wide_free));
+    if (st == FT_OK)
+        st = e->kernels->search_wide(&e->index, q, &wide, s->stream, err);
+    return st == FT_OK ? FT_CUDA(err, cudaEventRecord(e->wide_free, s->stream)) : st;
+}
+
+ft_status ft_cuda_launch(ft_cuda_engine *e, ft_slot *s, const ft_gpu_plan *plan,
+                         const ft_gpu_question *q, ft_error *err)
+{
+    if (!plan->room) {
+        e->n_by_grid++;
+        return launch_wide(e, s, q, err);
     }
-    return st == FT_OK ? FT_CUDA(err, cudaEventRecord(s->done, s->stream)) : st;
+    ++*(plan->cluster > 1 ? &e->n_by_clusters : &e->n_by_blocks);
+    s->tickets += q->n_queries + plan->n_teams; /* each team draws a last one */
+    return e->kernels->search(&e->index, q, plan, s->stream, err);
 }
 
 /* Queries first .. first + n - 1 of the batch start their way through slot s. */
-static ft_status submit(cuda_engine *e, ft_slot *s, const ft_batch *batch,
+static ft_status submit(ft_cuda_engine *e, ft_slot *s, const ft_batch *batch,
                         const ft_search_params *params, uint32_t first, uint32_t n,
-                        bool stats, ft_error *err)
+                        const ft_stats *stats, ft_error *err)
 {
-    ft_gpu_plan plan;
+    ft_gpu_grids grids;
     ft_gpu_question q;
-    ft_status st = plan_for(e, batch, params, n, &plan, err);
+    ft_status st = ft_slot_send(s, batch, first, n, e->direct_in, e->pool, &grids, err);
+    if (st != FT_OK)
+        return st;
+    const ft_gpu_plan plan = ft_cuda_plan(e, &grids, params);
+    if (stats && stats->phases && !plan.room)
+        return ft_fail(err, FT_EINVAL,
+                       "phases are measured up to %d beams, proposals and results",
+                       FT_GPU_ROOM_LARGE);
+    st = ft_slot_ask(s, &grids, params, plan.n_teams, !e->direct_out, stats, &q, err);
     if (st == FT_OK)
-        st = ft_slot_fill(s, batch, params, first, n, plan.n_teams, stats, &q, err);
-    return st == FT_OK ? launch(e, s, &plan, &q, err) : st;
+        st = ft_cuda_launch(e, s, &plan, &q, err);
+    return st == FT_OK ? ft_slot_fetch(s, true, err) : st;
 }
 
-static ft_status collect(cuda_engine *e, ft_slot *s, const ft_batch *batch,
+static ft_status collect(ft_cuda_engine *e, ft_slot *s, uint32_t n_steps,
                          ft_results *out, ft_stats *stats, ft_error *err)
 {
     ft_status st = FT_CUDA(err, cudaEventSynchronize(s->done));
     if (st == FT_OK)
-        st = ft_slot_gather(s, out, err);
+        st = ft_slot_gather(s, e->pool, out, err);
     if (st == FT_OK && stats)
-        st = ft_slot_stats(s, batch->n_steps, 1e3 * e->clock_khz, stats, err);
+        st = ft_slot_stats(s, n_steps, 1e3 * e->clock_khz, stats, err);
     return st;
 }
 
-static uint32_t chunk_of(const ft_batch *b)
+static uint32_t chunk_of(const ft_cuda_engine *e, const ft_batch *b)
 {
     const uint64_t bytes = 8ull * b->n_steps * b->n_proposals;
     uint64_t most = MAX_CHUNK_BYTES / bytes;
     most = most ? most : 1;
-    uint64_t chunk = (b->n_queries + N_SLOTS) / (N_SLOTS + 1);
+    uint64_t chunk = (b->n_queries + e->n_slots) / (e->n_slots + 1);
     chunk = chunk < MIN_CHUNK ? MIN_CHUNK : chunk;
     return (uint32_t)(chunk < most ? chunk : most);
+}
+
+/* Nothing of a batch that failed may still run in a slot, or be counted there. */
+static void abandon(ft_cuda_engine *e)
+{
+    ft_error ignored;
+    cudaDeviceSynchronize();
+    for (uint32_t i = 0; i < e->n_slots; i++)
+        ft_slot_reset(&e->slots[i], &ignored);
 }
 
 static ft_status cuda_search(ft_engine *engine, const ft_batch *batch,
                              const ft_search_params *params, ft_results *out,
                              ft_stats *stats, ft_error *err)
 {
-    cuda_engine *e = (cuda_engine *)engine;
+    ft_cuda_engine *e = (ft_cuda_engine *)engine;
     ft_status st = ft_results_reset(out, batch->n_queries, err);
     if (st == FT_OK)
         st = FT_CUDA(err, cudaSetDevice(e->device));
-    const uint32_t chunk = chunk_of(batch);
+    if (st != FT_OK)
+        return st;
+    const uint32_t chunk = chunk_of(e, batch);
     uint32_t submitted = 0, collected = 0, n_in = 0, n_out = 0;
     out->offset[0] = 0;
     while (st == FT_OK && collected < batch->n_queries) {
-        if (submitted < batch->n_queries && n_in - n_out < N_SLOTS) {
+        if (submitted < batch->n_queries && n_in - n_out < e->n_slots) {
             const uint32_t left = batch->n_queries - submitted;
             const uint32_t n = left < chunk ? left : chunk;
-            st = submit(e, &e->slots[n_in++ % N_SLOTS], batch, params, submitted, n,
-                        stats != NULL, err);
+            st = submit(e, &e->slots[n_in++ % e->n_slots], batch, params, submitted, n,
+                        stats, err);
             submitted += n;
             continue;
         }
-        ft_slot *s = &e->slots[n_out++ % N_SLOTS];
+        ft_slot *s = &e->slots[n_out++ % e->n_slots];
         collected += s->n_queries;
-        st = collect(e, s, batch, out, stats, err);
+        st = collect(e, s, batch->n_steps, out, stats, err);
     }
-    if (st != FT_OK) /* nothing of this batch may still run in a slot */
-        cudaDeviceSynchronize();
+    if (st != FT_OK)
+        abandon(e);
     return st;
 }
 
 extern "C" const ft_engine_ops ft_engine_cuda = {
-    "cuda", "NVIDIA GPU: all steps of a batch in one launch", cuda_open, cuda_search,
-    cuda_close};
+    .name = "cuda",
+    .summary = "NVIDIA GPU: all steps of a batch in one launch",
+    .open = cuda_open,
+    .search = cuda_search,
+    .close = cuda_close,
+    .has_phases = true,
+    .takes_half = true,
+    .load = ft_cuda_load,
+    .search_loaded = ft_cuda_search_loaded,
+    .unload = ft_cuda_unload,
+    .notes = cuda_notes,
+    .steps = ft_cuda_steps,
+    .describe = cuda_describe,
+};

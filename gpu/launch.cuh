@@ -7,36 +7,49 @@
 
 #include "launch.h"
 #include "search.cuh"
+#include "step.cuh"
 #include "wide.cuh"
 
 namespace ft
 {
 
 template <class View> struct kernels {
-    enum { SMALL_THREADS = 256, LARGE_THREADS = 1024, STATIC_BYTES = 64 };
-    static_assert(sizeof(memory<LARGE_THREADS, FT_GPU_ROOM_LARGE>) + STATIC_BYTES <=
-                      227 * 1024,
-                  "a block's shared memory on compute capability 9.0");
-
     typedef void (*kernel)(View, ft_gpu_question);
 
-    static kernel of(uint32_t room)
+    enum { STATIC_BYTES = 64 };
+
+    struct variant {
+        kernel plain, timed;
+        unsigned threads;
+        size_t bytes; /* of shared memory */
+    };
+
+    template <int THREADS, int ROOM, int BLOCKS> static variant make()
     {
-        return room == FT_GPU_ROOM_SMALL
-                   ? search<View, SMALL_THREADS, FT_GPU_ROOM_SMALL>
-                   : search<View, LARGE_THREADS, FT_GPU_ROOM_LARGE>;
+        static_assert(sizeof(memory<THREADS, ROOM>) + STATIC_BYTES <= 227 * 1024,
+                      "a block's shared memory on compute capability 9.0");
+        return {search<View, THREADS, ROOM, BLOCKS, false>,
+                search<View, THREADS, ROOM, BLOCKS, true>, THREADS,
+                sizeof(memory<THREADS, ROOM>)};
     }
 
-    static cudaLaunchConfig_t config(uint32_t room, uint32_t cluster, uint32_t n_teams,
-                                     cudaLaunchAttribute *attribute,
+    /* Small queries share a multiprocessor, unless latency counts. */
+    static variant of(uint32_t room, uint32_t cluster)
+    {
+        if (room == FT_GPU_ROOM_LARGE)
+            return make<512, FT_GPU_ROOM_LARGE, 1>();
+        return cluster > 1 ? make<512, FT_GPU_ROOM_SMALL, 1>()
+                           : make<256, FT_GPU_ROOM_SMALL, 4>();
+    }
+
+    static cudaLaunchConfig_t config(const variant &v, uint32_t cluster,
+                                     uint32_t n_teams, cudaLaunchAttribute *attribute,
                                      cudaStream_t stream)
     {
-        const bool small = room == FT_GPU_ROOM_SMALL;
         cudaLaunchConfig_t c = {};
         c.gridDim = dim3(n_teams * cluster);
-        c.blockDim = dim3(small ? SMALL_THREADS : LARGE_THREADS);
-        c.dynamicSmemBytes = small ? sizeof(memory<SMALL_THREADS, FT_GPU_ROOM_SMALL>)
-                                   : sizeof(memory<LARGE_THREADS, FT_GPU_ROOM_LARGE>);
+        c.blockDim = dim3(v.threads);
+        c.dynamicSmemBytes = v.bytes;
         c.stream = stream;
         attribute->id = cudaLaunchAttributeClusterDimension;
         attribute->val.clusterDim.x = cluster;
@@ -47,40 +60,41 @@ template <class View> struct kernels {
     }
 
     /* May the kernel have the shared memory that it needs, on this device? */
-    static ft_status allow_memory(uint32_t room, bool *fits, ft_error *err)
+    static ft_status allow_memory(const variant &v, bool *fits, ft_error *err)
     {
-        cudaLaunchAttribute attribute;
-        const int bytes = (int)config(room, 1, 1, &attribute, nullptr).dynamicSmemBytes;
         int device = 0, most = 0;
         ft_status st = FT_CUDA(err, cudaGetDevice(&device));
         if (st == FT_OK)
             st = FT_CUDA(err,
                          cudaDeviceGetAttribute(
                              &most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
-        *fits = bytes + (int)STATIC_BYTES <= most;
-        if (st == FT_OK && *fits)
-            st = FT_CUDA(
-                err, cudaFuncSetAttribute(
-                         of(room), cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
+        *fits = v.bytes + STATIC_BYTES <= (size_t)most;
+        const kernel both[] = {v.plain, v.timed};
+        for (const kernel k : both)
+            if (st == FT_OK && *fits)
+                st = FT_CUDA(err, cudaFuncSetAttribute(
+                                      k, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                      (int)v.bytes));
         return st;
     }
 
     static ft_status occupancy(uint32_t room, uint32_t cluster, uint32_t *n_teams,
                                ft_error *err)
     {
+        const variant v = of(room, cluster);
         cudaLaunchAttribute attribute;
-        cudaLaunchConfig_t c = config(room, cluster, 1, &attribute, nullptr);
+        const cudaLaunchConfig_t c = config(v, cluster, 1, &attribute, nullptr);
         int n = 0, device = 0, n_sm = 0;
         bool fits;
         *n_teams = 0;
-        ft_status st = allow_memory(room, &fits, err);
+        ft_status st = allow_memory(v, &fits, err);
         if (st != FT_OK || !fits)
             return st;
         if (cluster > 1) {
-            st = FT_CUDA(err, cudaOccupancyMaxActiveClusters(&n, of(room), &c));
+            st = FT_CUDA(err, cudaOccupancyMaxActiveClusters(&n, v.plain, &c));
         } else {
             st = FT_CUDA(err, cudaOccupancyMaxActiveBlocksPerMultiprocessor(
-                                  &n, of(room), c.blockDim.x, c.dynamicSmemBytes));
+                                  &n, v.plain, (int)v.threads, v.bytes));
             if (st == FT_OK)
                 st = FT_CUDA(err, cudaGetDevice(&device));
             if (st == FT_OK)
@@ -96,21 +110,21 @@ template <class View> struct kernels {
     static ft_status run(const ft_device_index *index, const ft_gpu_question *q,
                          const ft_gpu_plan *plan, cudaStream_t stream, ft_error *err)
     {
+        const variant v = of(plan->room, plan->cluster);
         cudaLaunchAttribute attribute;
         const cudaLaunchConfig_t c =
-            config(plan->room, plan->cluster, plan->n_teams, &attribute, stream);
-        return FT_CUDA(err,
-                       cudaLaunchKernelEx(&c, of(plan->room), View::of(index), *q));
+            config(v, plan->cluster, plan->n_teams, &attribute, stream);
+        return FT_CUDA(err, cudaLaunchKernelEx(&c, q->phases ? v.timed : v.plain,
+                                               View::of(index), *q));
     }
 
-    static ft_status run_wide(const ft_device_index *index, const ft_gpu_question *q,
-                              const ft_gpu_wide *wide, cudaStream_t stream,
+    /* A launch of WIDE_THREADS a block, with as many blocks as are at work at once. */
+    static ft_status run_grid(const void *fn, void **args, cudaStream_t stream,
                               ft_error *err)
     {
-        static_assert(sizeof(wide_counters) <= FT_GPU_COUNTER_BYTES, "room");
         int n = 0, device = 0, n_sm = 0;
         ft_status st = FT_CUDA(err, cudaOccupancyMaxActiveBlocksPerMultiprocessor(
-                                        &n, search_wide<View>, WIDE_THREADS, 0));
+                                        &n, fn, WIDE_THREADS, 0));
         if (st == FT_OK)
             st = FT_CUDA(err, cudaGetDevice(&device));
         if (st == FT_OK)
@@ -118,21 +132,44 @@ template <class View> struct kernels {
                                   &n_sm, cudaDevAttrMultiProcessorCount, device));
         if (st != FT_OK)
             return st;
+        return FT_CUDA(err, cudaLaunchCooperativeKernel(fn, dim3((unsigned)(n * n_sm)),
+                                                        dim3(WIDE_THREADS), args, 0,
+                                                        stream));
+    }
+
+    static ft_status run_wide(const ft_device_index *index, const ft_gpu_question *q,
+                              const ft_gpu_wide *wide, cudaStream_t stream,
+                              ft_error *err)
+    {
+        static_assert(sizeof(wide_counters) <= FT_GPU_COUNTER_BYTES, "room");
         View view = View::of(index);
         ft_gpu_question question = *q;
         ft_gpu_wide memory = *wide;
         void *args[] = {&view, &question, &memory};
-        return FT_CUDA(err, cudaLaunchCooperativeKernel(
-                                search_wide<View>, dim3((unsigned)(n * n_sm)),
-                                dim3(WIDE_THREADS), args, 0, stream));
+        return run_grid((const void *)search_wide<View>, args, stream, err);
+    }
+
+    static ft_status run_extend(const ft_device_index *index, const ft_gpu_question *q,
+                                const ft_gpu_wide *wide, const ft_gpu_extension *x,
+                                cudaStream_t stream, ft_error *err)
+    {
+        View view = View::of(index);
+        ft_gpu_question question = *q;
+        ft_gpu_wide memory = *wide;
+        ft_gpu_extension extension = *x;
+        void *args[] = {&view, &question, &memory, &extension};
+        return run_grid((const void *)extend<View>, args, stream, err);
     }
 };
 
 } // namespace ft
 
 #define FT_GPU_KERNELS(name, layout, View)                                             \
-    extern const ft_gpu_kernels name = {layout, ft::kernels<View>::occupancy,          \
-                                        View::make_tables, ft::kernels<View>::run,     \
-                                        ft::kernels<View>::run_wide}
+    extern const ft_gpu_kernels name = {layout,                                        \
+                                        ft::kernels<View>::occupancy,                  \
+                                        View::make_tables,                             \
+                                        ft::kernels<View>::run,                        \
+                                        ft::kernels<View>::run_wide,                   \
+                                        ft::kernels<View>::run_extend}
 
 #endif

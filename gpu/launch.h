@@ -38,9 +38,15 @@ typedef struct ft_gpu_kernels {
     ft_status (*search_wide)(const ft_device_index *index, const ft_gpu_question *q,
                              const ft_gpu_wide *wide, cudaStream_t stream,
                              ft_error *err);
+
+    /* Launch the kernel of step.cuh. */
+    ft_status (*extend)(const ft_device_index *index, const ft_gpu_question *q,
+                        const ft_gpu_wide *wide, const ft_gpu_extension *x,
+                        cudaStream_t stream, ft_error *err);
 } ft_gpu_kernels;
 
 extern const ft_gpu_kernels ft_gpu_narrow, ft_gpu_wide_layout, ft_gpu_compact;
+extern const ft_gpu_kernels ft_gpu_narrow_tails, ft_gpu_wide_tails;
 
 /* Bytes of the counters that ft_gpu_wide.counters points to. */
 enum { FT_GPU_COUNTER_BYTES = 256 };

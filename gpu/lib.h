@@ -17,6 +17,7 @@ extern "C" {
 #include "base/mem.h"
 #include "base/score.h"
 #include "engine/engine.h"
+#include "engine/steps_open.h"
 #include "trie/index.h"
 }
 

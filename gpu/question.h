@@ -43,7 +43,14 @@ typedef struct ft_gpu_question {
     unsigned long long *out_used, out_base;
     ft_gpu_record *records;   /* n_queries */
     ft_gpu_step_stats *stats; /* n_queries * n_steps, zeroed; or NULL */
+
+    /* n_queries * FT_N_PHASES, in cycles, or NULL: an instrumented kernel fills it. */
+    unsigned long long *phases;
 } ft_gpu_question;
+
+/* Candidates, and results, that the grid-wide kernels have room for beside those that
+ * they keep. */
+enum { FT_GPU_SPARE_ITEMS = 4 << 20 };
 
 /* A candidate or result of the grid-wide search. */
 typedef struct ft_gpu_wide_item {
@@ -67,5 +74,26 @@ typedef struct ft_gpu_wide {
     uint32_t *bins;
     void *counters;
 } ft_gpu_wide;
+
+/* A step where each beam has its own proposals. The question gives beam, n_results and
+ * thresholds, and nothing else. */
+typedef struct ft_gpu_extension_slot {
+    unsigned long long child; /* all ones: empty */
+    uint32_t logp;            /* ft_float_key of the highest */
+    uint32_t beam, token, zero;
+} ft_gpu_extension_slot;
+
+typedef struct ft_gpu_extension {
+    const uint64_t *nodes; /* the frontier */
+    const float *sums;
+    uint64_t n_beams;
+    const uint32_t *tokens; /* [n_beams][n_proposals] */
+    const float *logp;
+    uint32_t n_proposals, step;
+    double norm; /* of results of this step */
+    ft_gpu_extension_slot *slots;
+    uint64_t slot_mask;        /* 31 and up; at most half of them will be taken */
+    unsigned long long *found; /* candidates and findings, left in ft_gpu_wide */
+} ft_gpu_extension;
 
 #endif

@@ -4,9 +4,11 @@
  * number; that of another is its slot, behind those. All nodes of a step are of one
  * level, so of one region: its parameters are the same for every thread. Tables are
  * made once an engine: from token to code and back, in place of token sets and classes;
- * and where every eighth sibling group starts, with the groups before each block (2
- * bits a node, about), since one thread that looks for a group word by word keeps 31
- * waiting.
+ * and where every sixteenth sibling group starts, with the groups before each block,
+ * since one thread that looks for a group word by word keeps 31 waiting. Where sixteen
+ * groups span many words, all their starts are listed (the sparse blocks of Okanohara
+ * and Sadakane's darray): under a bit a node together. The file is long because a view
+ * is one struct, tables and all.
  */
 #include "launch.cuh"
 #include "views.cuh"
@@ -31,8 +33,17 @@ struct region_view {
 
 enum : uint64_t {
     MAX_TABLE = 1 << 26, /* ids of a table over all ids */
-    GROUPS_A_START = 8
+    GROUPS_A_START = 16,
+    LONG_SPAN = 256 /* slots of GROUPS_A_START groups, beyond which starts are listed */
 };
+
+/* Where GROUPS_A_START groups start. */
+struct group_start {
+    uint32_t slot; /* of the first */
+    uint32_t list; /* all their starts and the next one's, in `lists`; NOT_LISTED */
+};
+
+enum : uint32_t { NOT_LISTED = ~0u };
 
 struct compact_view {
     region_view region[FT_COMPACT_REGIONS];
@@ -48,11 +59,13 @@ struct compact_view {
     const uint32_t *bits; /* the codes */
 
     /* NULL where slots need more than 32 bits. */
-    const uint32_t *starts;      /* slot of every GROUPS_A_START-th group */
+    const group_start *starts; /* of every GROUPS_A_START-th group, and the end */
+    const uint32_t *lists;
     const uint32_t *groups;      /* before each block's first child */
     const uint32_t *root_groups; /* before each root block's */
 
     static ft_status make_tables(ft_device_index *d, ft_error *err);
+    static ft_status make_starts(ft_device_index *d, ft_error *err);
     static compact_view of(const ft_device_index *d);
 
     /* Region of the nodes of a level; 0 is the root's and its children's. */
@@ -134,7 +147,7 @@ struct compact_view {
     {
         if (step == 0)
             return {1, n_top - 1};
-        uint64_t slot;
+        uint64_t slot = 0;
         unsigned k;
         uint32_t g = 0;
         if (step == 1) {
@@ -155,14 +168,21 @@ struct compact_view {
                 g = groups[block];
             if (!(b.child[at / 64] >> at % 64 & 1))
                 return {0, 0};
-            slot = supers[block / FT_COMPACT_SUPER].first_child + b.first_child;
             k = ft_bits_rank(b.child, ft_bits_before(at));
+            if (!starts)
+                slot = supers[block / FT_COMPACT_SUPER].first_child + b.first_child;
         }
+        const uint64_t end = region_of(step + 1).end;
         if (starts) {
-            slot = starts[(g + k) / GROUPS_A_START];
+            const group_start s = starts[(g + k) / GROUPS_A_START];
             k = (g + k) % GROUPS_A_START;
+            slot = s.slot;
+            if (s.list != NOT_LISTED) {
+                const uint64_t first = lists[s.list + k], next = lists[s.list + k + 1];
+                return {n_top + first, (next < end ? next : end) - first};
+            }
         }
-        ft_range r = group(slot, k, region_of(step + 1).end);
+        ft_range r = group(slot, k, end);
         r.first += n_top;
         return r;
     }
@@ -183,37 +203,77 @@ struct compact_view {
         return r.tokens[lo] == token ? r.codes[lo] : FT_NO_TOKEN;
     }
 
+    __device__ void fetch_code(uint32_t token, uint32_t step, uint32_t *to) const
+    {
+        if (token < n_ids)
+            __pipeline_memcpy_async(to, &region_of(step + 1).codes[token], 4);
+    }
+
+    __device__ uint32_t code(uint32_t token, uint32_t step, uint32_t fetched) const
+    {
+        return token < n_ids ? fetched : code(token, step);
+    }
+
+    /* Lines of the first child's; of most nodes there are no others. */
+    __device__ void fetch_edges(uint64_t first, uint32_t step) const
+    {
+        if (step == 0)
+            return;
+        const uint64_t block = (first - n_top) / FT_COMPACT_BLOCK;
+        fetch_far(&classes[block]);
+        fetch_far(&blocks[block]);
+    }
+
     __device__ uint32_t code_of(uint64_t child, uint32_t step) const
     {
+        unsigned hint;
+        return edge(child, step, &hint);
+    }
+
+    __device__ uint32_t edge(uint64_t child, uint32_t step, unsigned *hint) const
+    {
+        *hint = EDGE_UNKNOWN;
         if (step == 0)
             return (uint32_t)(child - 1);
         const region_view &r = region_of(step + 1);
         const uint64_t slot = child - n_top, block = slot / FT_COMPACT_BLOCK;
-        const unsigned at = slot % FT_COMPACT_BLOCK;
-        const ft_code_classes c = classes[block];
-        const uint64_t start =
-            supers[block / FT_COMPACT_SUPER].codes + blocks[block].codes;
-        const ft_block_bits before = ft_bits_before(at);
-        const uint64_t both[2] = {c.low[0] & c.high[0], c.low[1] & c.high[1]};
-        const unsigned n_low = ft_bits_rank(c.low, before);
-        const unsigned n_high = ft_bits_rank(c.high, before);
-        const unsigned n_both = ft_bits_rank(both, before);
-        const unsigned bit_at = (at - n_low - n_high + n_both) * r.width[0] +
+        const unsigned at = slot % FT_COMPACT_BLOCK, bit = at % 64;
+        const bool second = at >= 64;
+        const ft_compact_block &b = blocks[block];
+        const ulonglong2 *c = (const ulonglong2 *)&classes[block];
+        const ulonglong2 lows = c[0], highs = c[1]; /* two accesses, not four */
+        const uint64_t low = second ? lows.y : lows.x;
+        const uint64_t high = second ? highs.y : highs.x;
+        unsigned n_low = 0, n_high = 0, n_both = 0;
+        if (second) {
+            n_low = __popcll(lows.x);
+            n_high = __popcll(highs.x);
+            n_both = __popcll(lows.x & highs.x);
+        }
+        const uint64_t before = ft_low_mask(bit);
+        n_low += __popcll(low & before);
+        n_high += __popcll(high & before);
+        n_both += __popcll(low & high & before);
+        const unsigned cls = (unsigned)(low >> bit & 1) | (unsigned)(high >> bit & 1)
+                                                              << 1;
+        *hint = b.child[second] >> bit & 1 ? EDGE_INNER : EDGE_LEAF;
+        const uint32_t places = (at - n_low - n_high + n_both) * r.width[0] +
                                 (n_low - n_both) * r.width[1] +
                                 (n_high - n_both) * r.width[2] + n_both * r.width[3];
-        const unsigned low = c.low[at / 64] >> at % 64 & 1;
-        const unsigned high = c.high[at / 64] >> at % 64 & 1;
-        const unsigned width =
-            high ? (low ? r.width[3] : r.width[2]) : (low ? r.width[1] : r.width[0]);
-        const uint32_t base =
-            high ? (low ? r.base[3] : r.base[2]) : (low ? r.base[1] : r.base[0]);
-        const uint64_t bit = start + bit_at;
-        const uint32_t *w = bits + bit / 32;
-        const uint32_t v = __funnelshift_r(w[0], w[1], bit % 32);
-        return base + (width == 32 ? v : v & ((1u << width) - 1));
+        const unsigned width = r.width[cls];
+        const uint64_t place =
+            supers[block / FT_COMPACT_SUPER].codes + b.codes + places;
+        const uint32_t *w = bits + place / 32;
+        const uint32_t v = __funnelshift_r(w[0], w[1], place % 32);
+        return r.base[cls] + (width == 32 ? v : v & ((1u << width) - 1));
     }
 
     __device__ unsigned flags(uint64_t child, uint32_t step) const
+    {
+        return flags(child, step, EDGE_UNKNOWN);
+    }
+
+    __device__ unsigned flags(uint64_t child, uint32_t step, unsigned hint) const
     {
         if (step == 0) {
             const ft_compact_root_block b = root_blocks[child / FT_COMPACT_ROOT_BLOCK];
@@ -221,11 +281,13 @@ struct compact_view {
             return (b.terminal >> at & 1 ? FT_NODE_TERMINAL : 0) |
                    (b.child >> at & 1 ? FT_NODE_HAS_CHILDREN : 0);
         }
+        if (hint == EDGE_LEAF)
+            return FT_NODE_TERMINAL; /* a leaf ends a key */
         const uint64_t slot = child - n_top, block = slot / FT_COMPACT_BLOCK;
         const unsigned at = slot % FT_COMPACT_BLOCK;
         const ft_compact_block &b = blocks[block];
         if (!(b.child[at / 64] >> at % 64 & 1))
-            return FT_NODE_TERMINAL; /* a leaf ends a key */
+            return FT_NODE_TERMINAL;
         /* Right before the codes: which of the block's parents end keys. */
         const uint64_t bit = supers[block / FT_COMPACT_SUPER].codes + b.codes -
                              __popcll(b.child[0]) - __popcll(b.child[1]) +
@@ -261,9 +323,11 @@ static __device__ uint64_t groups_before(const compact_view &v, uint64_t slot)
     return n + __popcll(v.siblings[word] & ft_low_mask(slot % 64));
 }
 
-/* Fill the view's starts (a thread an entry of the ranks), groups and root_groups. */
+/* Fill the slots of the view's starts (a thread an entry of the ranks), groups and
+ * root_groups. */
 static __global__ void fill_starts(const __grid_constant__ compact_view v,
-                                   uint64_t n_words, uint32_t *starts,
+                                   uint64_t n_words, uint64_t n_slots,
+                                   uint64_t n_starts, group_start *starts,
                                    uint64_t n_blocks, uint32_t *groups,
                                    uint64_t n_root_blocks, uint32_t *root_groups)
 {
@@ -275,14 +339,44 @@ static __global__ void fill_starts(const __grid_constant__ compact_view v,
              word < (i + 1) * FT_SIBLING_RANK && word < n_words; word++)
             for (uint64_t w = v.siblings[word]; w; w &= w - 1, group++)
                 if (group % GROUPS_A_START == 0)
-                    starts[group / GROUPS_A_START] =
+                    starts[group / GROUPS_A_START].slot =
                         (uint32_t)(word * 64 + ft_lowest_bit(w));
     }
+    if (thread == 0)
+        starts[n_starts].slot = (uint32_t)n_slots;
     for (uint64_t i = thread; i < n_blocks; i += n_threads)
         groups[i] = (uint32_t)groups_before(
             v, v.supers[i / FT_COMPACT_SUPER].first_child + v.blocks[i].first_child);
     for (uint64_t i = thread; i < n_root_blocks; i += n_threads)
         root_groups[i] = (uint32_t)groups_before(v, v.root_blocks[i].first_child);
+}
+
+/* List the starts that are far apart, and count them; lists NULL: only count. */
+static __global__ void fill_lists(const __grid_constant__ compact_view v,
+                                  uint64_t n_starts, group_start *starts,
+                                  uint32_t *lists, uint32_t *n_lists)
+{
+    const uint64_t n_threads = gridDim.x * (uint64_t)blockDim.x;
+    for (uint64_t i = blockIdx.x * (uint64_t)blockDim.x + threadIdx.x; i < n_starts;
+         i += n_threads) {
+        const uint64_t from = starts[i].slot, to = starts[i + 1].slot;
+        starts[i].list = NOT_LISTED;
+        if (to - from <= LONG_SPAN)
+            continue;
+        const uint32_t at = atomicAdd(n_lists, 1u) * (GROUPS_A_START + 1);
+        if (!lists)
+            continue;
+        starts[i].list = at;
+        uint32_t n = 0;
+        for (uint64_t word = from / 64; word * 64 < to; word++)
+            for (uint64_t w = v.siblings[word]; w; w &= w - 1) {
+                const uint64_t slot = word * 64 + ft_lowest_bit(w);
+                if (slot >= from && slot < to)
+                    lists[at + n++] = (uint32_t)slot;
+            }
+        for (; n <= GROUPS_A_START; n++)
+            lists[at + n] = (uint32_t)to;
+    }
 }
 
 /* Words of sibling bits that hold slots. */
@@ -296,11 +390,14 @@ static bool has_starts(const ft_compact *l)
     return l->n_blocks > 0 && l->n_blocks * FT_COMPACT_BLOCK < UINT32_MAX;
 }
 
-/* In u32: a group a slot at most, and its end. */
-static uint64_t n_starts(const ft_device_index *d)
+/* Entries of the starts, less the end. */
+static uint64_t n_starts(const ft_compact *l)
 {
-    const ft_compact *l = (const ft_compact *)d->trie->layout;
-    return (d->trie->n_nodes - l->n_root_children) / GROUPS_A_START + 2;
+    uint64_t word = ft_compact_n_ranks(l->n_blocks) - 1;
+    uint64_t n_groups = l->sibling_rank[word];
+    for (word *= FT_SIBLING_RANK; word < n_slot_words(l); word++)
+        n_groups += ft_popcount(l->siblings[word]);
+    return (n_groups + GROUPS_A_START - 1) / GROUPS_A_START;
 }
 
 /* Where a region's tables lie in the device's one allocation, in u32. */
@@ -350,20 +447,52 @@ ft_status compact_view::make_tables(ft_device_index *d, ft_error *err)
                 tables[p.tokens + k] = token;
         }
     }
-    const bool starts = has_starts(l);
-    const uint64_t n_more = starts ? n_starts(d) + l->n_blocks + l->n_root_blocks : 0;
-    ft_status st = FT_CUDA(err, cudaMalloc(&d->tables, (n + n_more) * 4 + 4));
+    ft_status st = FT_CUDA(err, cudaMalloc(&d->tables, n * 4 + 4));
     if (st == FT_OK)
         st = FT_CUDA(err, cudaMemcpy(d->tables, tables, n * 4, cudaMemcpyHostToDevice));
     free(tables);
-    if (st != FT_OK || !starts)
+    return st == FT_OK && has_starts(l) ? make_starts(d, err) : st;
+}
+
+/* d->starts: group_start[n_starts + 1], groups, root_groups; d->lists. */
+ft_status compact_view::make_starts(ft_device_index *d, ft_error *err)
+{
+    enum { BLOCKS = 1056, THREADS = 256 };
+    const ft_compact *l = (const ft_compact *)d->trie->layout;
+    const uint64_t n = n_starts(l);
+    uint32_t *counter = NULL, n_lists = 0;
+    ft_status st = FT_CUDA(err, cudaMalloc(&d->starts, 8 * (n + 1) + 4 * l->n_blocks +
+                                                           4 * l->n_root_blocks));
+    if (st == FT_OK)
+        st = FT_CUDA(err, cudaMalloc(&counter, 4));
+    if (st == FT_OK)
+        st = FT_CUDA(err, cudaMemset(counter, 0, 4));
+    if (st != FT_OK) {
+        cudaFree(counter);
         return st;
+    }
     const compact_view v = of(d);
-    fill_starts<<<1056, 256>>>(v, n_slot_words(l), (uint32_t *)v.starts, l->n_blocks,
-                               (uint32_t *)v.groups, l->n_root_blocks,
-                               (uint32_t *)v.root_groups);
+    group_start *starts = (group_start *)v.starts;
+    fill_starts<<<BLOCKS, THREADS>>>(v, n_slot_words(l), l->n_blocks * FT_COMPACT_BLOCK,
+                                     n, starts, l->n_blocks, (uint32_t *)v.groups,
+                                     l->n_root_blocks, (uint32_t *)v.root_groups);
+    fill_lists<<<BLOCKS, THREADS>>>(v, n, starts, NULL, counter);
     st = FT_CUDA(err, cudaGetLastError());
-    return st == FT_OK ? FT_CUDA(err, cudaDeviceSynchronize()) : st;
+    if (st == FT_OK)
+        st = FT_CUDA(err, cudaMemcpy(&n_lists, counter, 4, cudaMemcpyDeviceToHost));
+    if (st == FT_OK)
+        st = FT_CUDA(err,
+                     cudaMalloc(&d->lists, 4ull * (GROUPS_A_START + 1) * n_lists + 4));
+    if (st == FT_OK)
+        st = FT_CUDA(err, cudaMemset(counter, 0, 4));
+    if (st == FT_OK) {
+        fill_lists<<<BLOCKS, THREADS>>>(v, n, starts, d->lists, counter);
+        st = FT_CUDA(err, cudaGetLastError());
+    }
+    if (st == FT_OK)
+        st = FT_CUDA(err, cudaDeviceSynchronize());
+    cudaFree(counter);
+    return st;
 }
 
 compact_view compact_view::of(const ft_device_index *d)
@@ -399,9 +528,10 @@ compact_view compact_view::of(const ft_device_index *d)
     v.classes = l->code_classes;
     v.bits = (const uint32_t *)l->codes;
     if (has_starts(l)) {
-        v.starts = d->tables + from;
-        v.groups = v.starts + n_starts(d);
+        v.starts = (const group_start *)d->starts;
+        v.groups = (const uint32_t *)(v.starts + n_starts(l) + 1);
         v.root_groups = v.groups + l->n_blocks;
+        v.lists = d->lists;
     }
     ft_on_device(d, &v.root_blocks);
     ft_on_device(d, &v.blocks);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Exact selection of the best `want` of the items that a team holds in shared memory,
- * in the order of base/score.h. One histogram over linear bins finds the bin that holds
- * the border; its few items are ranked by counting. Where that bin is crowded (ties),
- * passes over the bits of value and node narrow it down first.
+ * in the order of base/score.h. A histogram over linear bins, filled as items are
+ * appended, says in which bin the border lies; that bin's few items are ranked by
+ * counting. Where it is crowded (ties), passes over the bits of value and node narrow
+ * it down first.
  */
 #ifndef FT_GPU_SELECT_CUH
 #define FT_GPU_SELECT_CUH
@@ -15,8 +16,6 @@
 
 namespace ft
 {
-
-enum { SELECT_BINS = 2048, SELECT_DIGIT = 11, SELECT_LIST = 512 };
 
 struct rank_key {
     double value;
@@ -35,19 +34,22 @@ static __device__ inline uint64_t double_key(double d)
     return u >> 63 ? ~u : u | (uint64_t)1 << 63;
 }
 
-/* Value and node as 128 bits, the best highest, cut into digits from the top. */
-enum { SELECT_PASSES = 12 };
+/* Value and node as 128 bits, the best highest, cut into digits of BITS from the top.
+ */
+template <int BITS> struct digits {
+    enum { EACH = (64 + BITS - 1) / BITS, PASSES = 2 * EACH };
 
-static __device__ inline unsigned digit_of(const rank_key &k, int pass)
-{
-    /* Six digits of 11 bits cover the value's 64 bits, six the node's 64. */
-    const int at = pass % 6, low = at == 5 ? 0 : 64 - SELECT_DIGIT * (at + 1);
-    const uint64_t bits = pass < 6 ? double_key(k.value) : ~k.node;
-    const unsigned width = at == 5 ? 64 - 5 * SELECT_DIGIT : SELECT_DIGIT;
-    return (unsigned)(bits >> low) & ((1u << width) - 1);
-}
+    static __device__ unsigned of(const rank_key &k, int pass)
+    {
+        const int at = pass % EACH;
+        const int low = at == EACH - 1 ? 0 : 64 - BITS * (at + 1);
+        const unsigned width = at == EACH - 1 ? 64 - (EACH - 1) * BITS : BITS;
+        const uint64_t bits = pass < EACH ? double_key(k.value) : ~k.node;
+        return (unsigned)(bits >> low) & ((1u << width) - 1);
+    }
+};
 
-struct bin_scale {
+template <int BINS> struct bin_scale {
     float best, scale;
 
     /* Linear bins from `best_` down to `worst`; all in one bin where that is no range.
@@ -55,70 +57,96 @@ struct bin_scale {
     static __device__ bin_scale over(float best_, float worst)
     {
         const float width = best_ - worst;
-        const float s = (SELECT_BINS - 1) / width;
+        const float s = __fdividef(BINS - 1, width);
         return {best_, width > 0 && isfinite(width) && isfinite(s) ? s : 0.0f};
     }
 
+    /* The better, the lower. */
     __device__ int bin(float value) const
     {
-        return scale == 0.0f ? 0 : min((int)((best - value) * scale), SELECT_BINS - 1);
+        return scale == 0.0f ? 0 : min((int)((best - value) * scale), BINS - 1);
     }
 };
 
 /* Which items stay. */
-struct verdict {
-    bin_scale bins;
+template <int BINS> struct verdict {
+    bin_scale<BINS> bins;
     int bin;        /* items of better bins stay, of worse ones go */
+    uint32_t above; /* how many are in better bins */
     bool whole_bin; /* the border bin's items all stay */
     rank_key worst; /* else: those not behind this one */
+
+    __device__ bool on_border(const rank_key &k) const
+    {
+        return !whole_bin && bins.bin((float)k.value) == bin;
+    }
 
     __device__ bool keeps(const rank_key &k) const
     {
         const int b = bins.bin((float)k.value);
         return b < bin || (b == bin && (whole_bin || !before(worst, k)));
     }
-
-    static __device__ verdict everything()
-    {
-        return {{0, 0}, 1, true, {0, 0}};
-    }
 };
 
-template <int THREADS> struct select_memory {
-    uint32_t bins[SELECT_BINS];
-    rank_key list[SELECT_LIST];
-    rank_key *list_copy; /* SELECT_LIST of the block's own, set once */
+template <int THREADS, int BINS> struct select_memory {
+    enum { LIST = BINS / 4 };
+
+    uint32_t bins[BINS];  /* of items */
+    uint32_t ends[BINS];  /* of those that end keys */
+    uint32_t place[BINS]; /* where this block's next item of the bin goes */
+    rank_key list[LIST], list_copy[LIST];
     rank_key worst;
     uint32_t n_list, border, above, inside;
     typename cub::BlockScan<uint32_t, THREADS>::TempStorage scan;
 };
 
-template <int THREADS> static __device__ void clear_bins(select_memory<THREADS> &m)
+template <int THREADS, int BINS>
+static __device__ void clear_bins(uint32_t *bins, select_memory<THREADS, BINS> &m)
 {
-    for (int i = threadIdx.x; i < SELECT_BINS; i += THREADS)
-        m.bins[i] = 0;
+    for (int i = threadIdx.x; i < BINS; i += THREADS)
+        bins[i] = 0;
     if (threadIdx.x == 0)
         m.n_list = 0;
 }
 
 /* With all blocks' bins counted: the first bin by which at least `want` items have been
- * met (m.border), how many are in better bins (m.above), and in it (m.inside). */
-template <int THREADS>
-static __device__ void find_border(const team &t, select_memory<THREADS> &m,
-                                   uint32_t want)
+ * met (m.border; BINS if there are fewer), how many are in better bins (m.above), and
+ * in it (m.inside). PLACE: also m.place, by which the team's items, put down bin by bin
+ * and block by block, lie best bin first. */
+template <bool PLACE, int THREADS, int BINS>
+static __device__ void find_border(const team &t, select_memory<THREADS, BINS> &m,
+                                   uint32_t *bins, uint32_t want)
 {
-    enum { EACH = SELECT_BINS / THREADS };
-    uint32_t count[EACH], sum = 0, ahead;
+    enum { EACH = BINS / THREADS };
+    static_assert(BINS % THREADS == 0, "whole threads");
+    uint32_t count[EACH], earlier[EACH], sum = 0, ahead;
 #pragma unroll
     for (int i = 0; i < EACH; i++) {
         uint32_t of[MAX_TEAM];
 #pragma unroll
         for (unsigned r = 0; r < MAX_TEAM; r++)
-            of[r] = r < t.size ? t.at(m.bins, r)[threadIdx.x * EACH + i] : 0;
-        count[i] = of[0] + of[1] + of[2] + of[3];
+            of[r] = r < t.size ? t.at(bins, r)[threadIdx.x * EACH + i] : 0;
+        count[i] = earlier[i] = 0;
+#pragma unroll
+        for (unsigned r = 0; r < MAX_TEAM; r++) {
+            count[i] += of[r];
+            earlier[i] += r < t.rank ? of[r] : 0;
+        }
         sum += count[i];
     }
+    if (threadIdx.x == 0) {
+        m.border = BINS;
+        m.above = m.inside = 0;
+    }
     cub::BlockScan<uint32_t, THREADS>(m.scan).ExclusiveSum(sum, ahead);
+    if (PLACE) {
+        uint32_t at = ahead;
+#pragma unroll
+        for (int i = 0; i < EACH; i++) {
+            m.place[threadIdx.x * EACH + i] = at + earlier[i];
+            at += count[i];
+        }
+    }
     if (ahead < want && ahead + sum >= want) {
         int i = 0;
         for (; ahead + count[i] < want; i++)
@@ -131,8 +159,8 @@ static __device__ void find_border(const team &t, select_memory<THREADS> &m,
 }
 
 /* Rank the border items by counting: `need` of them stay; sets m.worst to the last. */
-template <int THREADS, class Visit>
-static __device__ void rank_border(const team &t, select_memory<THREADS> &m,
+template <int THREADS, int BINS, class Visit>
+static __device__ void rank_border(const team &t, select_memory<THREADS, BINS> &m,
                                    uint32_t need, const Visit &visit)
 {
     visit([&](const rank_key &k) {
@@ -154,47 +182,50 @@ static __device__ void rank_border(const team &t, select_memory<THREADS> &m,
     __syncthreads();
 }
 
-/* Which of the team's items are its best `want`, where it has more. get(i) is the key
- * of this block's item i < n. Bins are clear, and n and all items are settled, with a
+/* Which of the team's items are its best `want`. get(i) is the key of this block's item
+ * i < n, `bins` counts them by `scale`, and m.n_list is 0; all that is settled, with a
  * barrier of the team since. Every thread of the team gets the same verdict; no thread
- * reads bins or list of another block after the caller's next team barrier. */
-template <int THREADS, class Get>
-static __device__ verdict select_best(const team &t, select_memory<THREADS> &m,
-                                      bin_scale bins, uint32_t n, uint32_t want,
-                                      const Get &get)
+ * reads the list or, unless the verdict is of whole bins, the bins of another block
+ * after the caller's next team barrier. The bins are used up. */
+template <bool PLACE, int THREADS, int BINS, class Get>
+static __device__ verdict<BINS> select_best(const team &t,
+                                            select_memory<THREADS, BINS> &m,
+                                            uint32_t *bins,
+                                            const bin_scale<BINS> &scale, uint32_t n,
+                                            uint32_t want, const Get &get)
 {
-    for (uint32_t i = threadIdx.x; i < n; i += THREADS)
-        atomicAdd(&m.bins[bins.bin((float)get(i).value)], 1u);
-    t.sync();
-    find_border(t, m, want);
-    verdict v = {bins, (int)m.border, m.inside == want - m.above, {0, 0}};
+    enum { BITS = BINS == 1024 ? 10 : BINS == 512 ? 9 : 8 };
+    static_assert(BINS == 1 << BITS, "a bin a digit");
+    find_border<PLACE>(t, m, bins, want);
+    verdict<BINS> v = {
+        scale, (int)m.border, m.above, m.inside <= want - m.above, {0, 0}};
     uint32_t need = want - m.above, inside = m.inside;
     if (v.whole_bin)
         return v;
 
     /* `on` says whether an item agrees with the digits found so far. */
-    unsigned digits[SELECT_PASSES];
+    unsigned found[digits<BITS>::PASSES];
     int pass = 0;
     const auto on = [&](const rank_key &k) {
-        if (v.bins.bin((float)k.value) != v.bin)
+        if (scale.bin((float)k.value) != v.bin)
             return false;
         for (int p = 0; p < pass; p++)
-            if (digit_of(k, p) != digits[p])
+            if (digits<BITS>::of(k, p) != found[p])
                 return false;
         return true;
     };
-    while (inside > SELECT_LIST) {
+    while (inside > select_memory<THREADS, BINS>::LIST) {
         t.sync(); /* all have read the bins */
-        clear_bins(m);
+        clear_bins(bins, m);
         t.sync();
         for (uint32_t i = threadIdx.x; i < n; i += THREADS) {
             const rank_key k = get(i);
             if (on(k))
-                atomicAdd(&m.bins[SELECT_BINS - 1 - digit_of(k, pass)], 1u);
+                atomicAdd(&bins[BINS - 1 - digits<BITS>::of(k, pass)], 1u);
         }
         t.sync();
-        find_border(t, m, need);
-        digits[pass++] = SELECT_BINS - 1 - m.border;
+        find_border<false>(t, m, bins, need);
+        found[pass++] = BINS - 1 - m.border;
         need -= m.above;
         inside = m.inside;
     }

@@ -1,34 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "slot.h"
 
-#include "launch.h"
-
-enum { SPARE_ITEMS = 4 << 20 }; /* of the grid-wide kernel: room for its warps' work */
-
-static ft_status room_on_device(ft_gpu_room *r, uint64_t bytes, ft_error *err)
-{
-    if (bytes <= r->bytes)
-        return FT_OK;
-    cudaFree(r->memory);
-    *r = {};
-    const ft_status st = FT_CUDA(err, cudaMalloc(&r->memory, bytes));
-    if (st == FT_OK)
-        r->bytes = bytes;
-    return st;
-}
-
-static ft_status room_pinned(ft_gpu_room *r, uint64_t bytes, ft_error *err)
-{
-    if (bytes <= r->bytes)
-        return FT_OK;
-    cudaFreeHost(r->memory);
-    *r = {};
-    const ft_status st =
-        FT_CUDA(err, cudaHostAlloc(&r->memory, bytes, cudaHostAllocMapped));
-    if (st == FT_OK)
-        r->bytes = bytes;
-    return st;
-}
+#include <cuda_fp16.h>
 
 ft_status ft_slot_open(ft_slot *s, ft_error *err)
 {
@@ -37,27 +10,96 @@ ft_status ft_slot_open(ft_slot *s, ft_error *err)
     if (st == FT_OK)
         st = FT_CUDA(err, cudaEventCreateWithFlags(&s->done, cudaEventDisableTiming));
     if (st == FT_OK)
-        st = room_on_device(&s->counters, 16, err);
-    return st == FT_OK ? FT_CUDA(err, cudaMemset(s->counters.memory, 0, 16)) : st;
+        st = ft_room_on_device(&s->counters, 16, err);
+    return st == FT_OK ? ft_slot_reset(s, err) : st;
+}
+
+ft_status ft_slot_reset(ft_slot *s, ft_error *err)
+{
+    s->tickets = 0;
+    s->used = 0;
+    return FT_CUDA(err, cudaMemsetAsync(s->counters.memory, 0, 16, s->stream));
 }
 
 void ft_slot_close(ft_slot *s)
 {
     if (s->stream)
         cudaStreamSynchronize(s->stream);
-    cudaFreeHost(s->pinned_in.memory);
-    cudaFreeHost(s->pinned_out.memory);
-    cudaFreeHost(s->records.memory);
-    cudaFree(s->device_in.memory);
-    cudaFree(s->scratch.memory);
-    cudaFree(s->trace.memory);
-    cudaFree(s->stats.memory);
-    cudaFree(s->counters.memory);
+    ft_gpu_room *const pinned[] = {&s->pinned_in, &s->pinned_out};
+    ft_gpu_room *const on_device[] = {&s->device_in,  &s->widened, &s->norm,
+                                      &s->device_out, &s->trace,   &s->scratch,
+                                      &s->stats,      &s->phases,  &s->counters};
+    for (ft_gpu_room *r : pinned)
+        ft_room_free_pinned(r);
+    for (ft_gpu_room *r : on_device)
+        ft_room_free_on_device(r);
+    free(s->copies.list);
     if (s->done)
         cudaEventDestroy(s->done);
     if (s->stream)
         cudaStreamDestroy(s->stream);
     *s = {};
+}
+
+/* Exactly what ft_half_to_float does: every binary16 is a binary32. */
+static __global__ void widen(const uint16_t *from, float *to, uint64_t n)
+{
+    const uint64_t n_threads = gridDim.x * (uint64_t)blockDim.x;
+    for (uint64_t i = blockIdx.x * (uint64_t)blockDim.x + threadIdx.x; i < n;
+         i += n_threads)
+        to[i] = __half2float(__ushort_as_half(from[i]));
+}
+
+static ft_status launch_widen(ft_slot *s, const uint16_t *from, uint64_t n,
+                              ft_error *err)
+{
+    enum { THREADS = 256, MOST_BLOCKS = 1024 };
+    const uint64_t blocks = (n + THREADS - 1) / THREADS;
+    ft_status st = ft_room_on_device(&s->widened, 4 * n, err);
+    if (st != FT_OK)
+        return st;
+    widen<<<(unsigned)(blocks < MOST_BLOCKS ? blocks : MOST_BLOCKS), THREADS, 0,
+            s->stream>>>(from, (float *)s->widened.memory, n);
+    return FT_CUDA(err, cudaGetLastError());
+}
+
+ft_status ft_slot_send(ft_slot *s, const ft_batch *batch, uint32_t first, uint32_t n,
+                       bool direct, ft_pool *pool, ft_gpu_grids *grids, ft_error *err)
+{
+    const uint64_t each = (uint64_t)batch->n_steps * batch->n_proposals;
+    const uint64_t values = each * n, width = batch->half ? 2 : 4;
+    const uint64_t bytes = values * (4 + width);
+    ft_status st = ft_room_pinned(&s->pinned_in, bytes, err);
+    if (st == FT_OK && !direct)
+        st = ft_room_on_device(&s->device_in, bytes, err);
+    if (st != FT_OK)
+        return st;
+    s->first = first;
+    s->n_queries = n;
+    s->copies.n = 0;
+    uint8_t *pinned = (uint8_t *)s->pinned_in.memory;
+    st = ft_copies_add(&s->copies, pinned, batch->tokens + each * first, 4 * values,
+                       err);
+    if (st == FT_OK)
+        st = ft_copies_add(&s->copies, pinned + 4 * values,
+                           (const uint8_t *)batch->logp + width * each * first,
+                           width * values, err);
+    if (st != FT_OK)
+        return st;
+    ft_copies_run(&s->copies, pool);
+    void *in = s->device_in.memory;
+    st = direct ? ft_room_mapped(&s->pinned_in, &in, err)
+                : FT_CUDA(err, cudaMemcpyAsync(in, pinned, bytes,
+                                               cudaMemcpyHostToDevice, s->stream));
+    const void *logp = (const uint8_t *)in + 4 * values;
+    if (st == FT_OK && batch->half) {
+        st = launch_widen(s, (const uint16_t *)logp, values, err);
+        logp = s->widened.memory;
+    }
+    if (st == FT_OK)
+        *grids = {(const uint32_t *)in, (const float *)logp, n, batch->n_steps,
+                  batch->n_proposals};
+    return st;
 }
 
 /* The longest record that a query can have. */
@@ -67,114 +109,152 @@ static bool record_bytes(uint32_t n_results, uint32_t n_steps, uint64_t *bytes)
            ft_add_ok(*bytes, 16, bytes) && (*bytes &= ~7ull);
 }
 
-static ft_status make_room(ft_slot *s, const ft_batch *b, const ft_search_params *p,
-                           uint32_t n, uint32_t n_teams, bool stats, ft_error *err)
+static ft_status make_room(ft_slot *s, const ft_gpu_grids *g, const ft_search_params *p,
+                           uint32_t n_teams, ft_error *err)
 {
-    const uint64_t values = (uint64_t)b->n_steps * b->n_proposals * n;
+    const uint32_t n = g->n_queries;
     uint64_t each, out, scratch, trace;
-    if (!record_bytes(p->n_results, b->n_steps, &each) || !ft_mul_ok(each, n, &out) ||
+    if (!record_bytes(p->n_results, g->n_steps, &each) || !ft_mul_ok(each, n, &out) ||
+        !ft_add_ok(out, sizeof(ft_gpu_record) * (uint64_t)n, &out) ||
         !ft_mul_ok(each, n_teams, &scratch) ||
-        !ft_mul_ok((uint64_t)p->beam * b->n_steps, sizeof(ft_gpu_trace) * n_teams,
+        !ft_mul_ok((uint64_t)p->beam * g->n_steps, sizeof(ft_gpu_trace) * n_teams,
                    &trace))
         return ft_fail(err, FT_ENOMEM, "beam, results and steps are too many");
-    /* The norm lies in front of the values: one copy takes both. */
-    const uint64_t in = 8ull * (b->n_steps + 1) + 8 * values;
-    ft_status st = room_pinned(&s->pinned_in, in, err);
+    s->out_bytes = out;
+    ft_status st = s->out_on_device ? ft_room_on_device(&s->device_out, out, err)
+                                    : ft_room_pinned(&s->pinned_out, out, err);
     if (st == FT_OK)
-        st = room_on_device(&s->device_in, in, err);
+        st = ft_room_on_device(&s->trace, trace, err);
     if (st == FT_OK)
-        st = room_pinned(&s->pinned_out, out, err);
-    if (st == FT_OK)
-        st = room_pinned(&s->records, sizeof(ft_gpu_record) * n, err);
-    if (st == FT_OK)
-        st = room_on_device(&s->trace, trace, err);
-    if (st == FT_OK)
-        st = room_on_device(&s->scratch, scratch, err);
-    if (st == FT_OK && stats)
-        st = room_on_device(&s->stats,
-                            sizeof(ft_gpu_step_stats) * n * (uint64_t)b->n_steps, err);
+        st = ft_room_on_device(&s->scratch, scratch, err);
     return st;
 }
 
-ft_status ft_slot_fill(ft_slot *s, const ft_batch *batch,
-                       const ft_search_params *params, uint32_t first, uint32_t n,
-                       uint32_t n_teams, bool stats, ft_gpu_question *q, ft_error *err)
+/* The table changes with alpha alone, so it is seldom sent. */
+static ft_status send_norm(ft_slot *s, double alpha, uint32_t n_steps, ft_error *err)
 {
-    const uint64_t each = (uint64_t)batch->n_steps * batch->n_proposals;
-    const uint64_t values = each * n, n_norm = batch->n_steps + 1ull;
-    ft_status st = make_room(s, batch, params, n, n_teams, stats, err);
+    const uint32_t n = n_steps + 1;
+    if (s->n_norm >= n && s->norm_alpha == alpha)
+        return FT_OK;
+    s->n_norm = 0;
+    ft_status st = ft_room_on_device(&s->norm, 8ull * n, err);
     if (st != FT_OK)
         return st;
-    s->first = first;
-    s->n_queries = n;
-    double *norm = (double *)s->pinned_in.memory;
-    uint32_t *tokens = (uint32_t *)(norm + n_norm);
-    ft_norm_table(params->alpha, batch->n_steps, norm);
-    memcpy(tokens, batch->tokens + each * first, 4 * values);
-    memcpy(tokens + values, batch->logp + each * first, 4 * values);
-    st =
-        FT_CUDA(err, cudaMemcpyAsync(s->device_in.memory, norm, 8 * n_norm + 8 * values,
-                                     cudaMemcpyHostToDevice, s->stream));
-    if (st == FT_OK && stats)
-        st = FT_CUDA(err, cudaMemsetAsync(s->stats.memory, 0,
-                                          sizeof(ft_gpu_step_stats) * n *
-                                              (uint64_t)batch->n_steps,
-                                          s->stream));
-    void *out, *records;
+    double *norm = (double *)ft_calloc(n, sizeof *norm, err);
+    if (!norm)
+        return FT_ENOMEM;
+    ft_norm_table(alpha, n_steps, norm);
+    /* From pageable memory: it is read when the call returns. */
+    st = FT_CUDA(err, cudaMemcpyAsync(s->norm.memory, norm, 8ull * n,
+                                      cudaMemcpyHostToDevice, s->stream));
+    free(norm);
+    if (st == FT_OK) {
+        s->n_norm = n;
+        s->norm_alpha = alpha;
+    }
+    return st;
+}
+
+/* Zeroed counters. */
+static ft_status counters_for(ft_slot *s, ft_gpu_room *r, uint64_t bytes, ft_error *err)
+{
+    const ft_status st = ft_room_on_device(r, bytes, err);
+    return st == FT_OK ? FT_CUDA(err, cudaMemsetAsync(r->memory, 0, bytes, s->stream))
+                       : st;
+}
+
+static uint64_t stats_bytes(uint32_t n_queries, uint32_t n_steps)
+{
+    return sizeof(ft_gpu_step_stats) * n_queries * (uint64_t)n_steps;
+}
+
+static uint64_t phases_bytes(uint32_t n_queries)
+{
+    return sizeof(unsigned long long) * FT_N_PHASES * n_queries;
+}
+
+ft_status ft_slot_ask(ft_slot *s, const ft_gpu_grids *grids,
+                      const ft_search_params *params, uint32_t n_teams,
+                      bool out_on_device, const ft_stats *stats, ft_gpu_question *q,
+                      ft_error *err)
+{
+    const uint32_t n = grids->n_queries;
+    s->out_on_device = out_on_device;
+    ft_status st = make_room(s, grids, params, n_teams, err);
     if (st == FT_OK)
-        st = FT_CUDA(err, cudaHostGetDevicePointer(&out, s->pinned_out.memory, 0));
-    if (st == FT_OK)
-        st = FT_CUDA(err, cudaHostGetDevicePointer(&records, s->records.memory, 0));
+        st = send_norm(s, params->alpha, grids->n_steps, err);
+    const bool steps = stats && stats->steps, phases = stats && stats->phases;
+    if (st == FT_OK && steps)
+        st = counters_for(s, &s->stats, stats_bytes(n, grids->n_steps), err);
+    if (st == FT_OK && phases)
+        st = counters_for(s, &s->phases, phases_bytes(n), err);
+    void *out = s->device_out.memory;
+    if (st == FT_OK && !out_on_device)
+        st = ft_room_mapped(&s->pinned_out, &out, err);
     if (st != FT_OK)
         return st;
-    const double *device_norm = (const double *)s->device_in.memory;
-    const uint32_t *device_tokens = (const uint32_t *)(device_norm + n_norm);
     *q = {};
-    q->tokens = device_tokens;
-    q->logp = (const float *)(device_tokens + values);
+    q->tokens = grids->tokens;
+    q->logp = grids->logp;
     q->n_queries = n;
-    q->n_steps = batch->n_steps;
-    q->n_proposals = batch->n_proposals;
+    q->n_steps = grids->n_steps;
+    q->n_proposals = grids->n_proposals;
     q->beam = params->beam;
     q->n_results = params->n_results;
     q->token_threshold = params->token_threshold;
     q->sentence_threshold = params->sentence_threshold;
-    q->norm = device_norm;
+    q->norm = (const double *)s->norm.memory;
     q->trace = (ft_gpu_trace *)s->trace.memory;
     q->scratch = (uint8_t *)s->scratch.memory;
-    record_bytes(params->n_results, batch->n_steps, &q->scratch_bytes);
+    record_bytes(params->n_results, grids->n_steps, &q->scratch_bytes);
     q->next_ticket = (uint32_t *)s->counters.memory;
     q->first_ticket = s->tickets;
-    q->out = (uint8_t *)out;
+    q->records = (ft_gpu_record *)out;
+    q->out = (uint8_t *)(q->records + n);
     q->out_used = (unsigned long long *)s->counters.memory + 1;
     q->out_base = s->used;
-    q->records = (ft_gpu_record *)records;
-    q->stats = stats ? (ft_gpu_step_stats *)s->stats.memory : NULL;
+    q->stats = steps ? (ft_gpu_step_stats *)s->stats.memory : NULL;
+    q->phases = phases ? (unsigned long long *)s->phases.memory : NULL;
     return FT_OK;
 }
 
-ft_status ft_slot_gather(ft_slot *s, ft_results *out, ft_error *err)
+ft_status ft_slot_fetch(ft_slot *s, bool wanted, ft_error *err)
 {
-    const ft_gpu_record *records = (const ft_gpu_record *)s->records.memory;
+    ft_status st = FT_OK;
+    if (s->out_on_device && wanted) {
+        st = ft_room_pinned(&s->pinned_out, s->out_bytes, err);
+        if (st == FT_OK)
+            st = FT_CUDA(err, cudaMemcpyAsync(s->pinned_out.memory,
+                                              s->device_out.memory, s->out_bytes,
+                                              cudaMemcpyDeviceToHost, s->stream));
+    }
+    return st == FT_OK ? FT_CUDA(err, cudaEventRecord(s->done, s->stream)) : st;
+}
+
+ft_status ft_slot_gather(ft_slot *s, ft_pool *pool, ft_results *out, ft_error *err)
+{
+    const ft_gpu_record *records = (const ft_gpu_record *)s->pinned_out.memory;
+    const uint8_t *from = (const uint8_t *)(records + s->n_queries);
     uint64_t all = 0;
     for (uint32_t i = 0; i < s->n_queries; i++)
         all += records[i].bytes;
-    const ft_status st = ft_buf_reserve(&out->bytes, all, err);
-    if (st != FT_OK)
-        return st;
-    for (uint32_t i = 0; i < s->n_queries; i++) {
+    ft_status st = ft_buf_reserve(&out->bytes, all, err);
+    s->copies.n = 0;
+    for (uint32_t i = 0; i < s->n_queries && st == FT_OK; i++) {
         const ft_gpu_record *r = &records[i];
-        memcpy(out->bytes.data + out->bytes.len,
-               (const uint8_t *)s->pinned_out.memory + r->at, r->bytes);
+        st = ft_copies_add(&s->copies, out->bytes.data + out->bytes.len, from + r->at,
+                           r->bytes, err);
         out->bytes.len += r->bytes;
         out->offset[s->first + i + 1] = out->bytes.len;
         s->used += (r->bytes + 7) / 8 * 8;
     }
-    return FT_OK;
+    if (st == FT_OK)
+        ft_copies_run(&s->copies, pool);
+    return st;
 }
 
-ft_status ft_slot_stats(ft_slot *s, uint32_t n_steps, double hz, ft_stats *stats,
-                        ft_error *err)
+static ft_status step_stats(const ft_slot *s, uint32_t n_steps, double hz,
+                            ft_step_stats *to, ft_error *err)
 {
     const uint64_t n = (uint64_t)s->n_queries * n_steps;
     ft_gpu_step_stats *from = (ft_gpu_step_stats *)ft_calloc(n, sizeof *from, err);
@@ -183,7 +263,6 @@ ft_status ft_slot_stats(ft_slot *s, uint32_t n_steps, double hz, ft_stats *stats
     const ft_status st =
         FT_CUDA(err, cudaMemcpy(from, s->stats.memory, n * sizeof *from,
                                 cudaMemcpyDeviceToHost));
-    ft_step_stats *to = stats->steps + (uint64_t)s->first * n_steps;
     for (uint64_t i = 0; i < n && st == FT_OK; i++)
         to[i] = {from[i].beams, from[i].probes, from[i].candidates, from[i].kept,
                  (double)from[i].cycles / hz};
@@ -191,68 +270,29 @@ ft_status ft_slot_stats(ft_slot *s, uint32_t n_steps, double hz, ft_stats *stats
     return st;
 }
 
-ft_status ft_wide_memory_for(ft_wide_memory *m, const ft_gpu_question *q,
-                             ft_gpu_wide *wide, ft_error *err)
+static ft_status phase_stats(const ft_slot *s, double hz, double *to, ft_error *err)
 {
-    uint64_t n_slots = 64, n_sorted = 1;
-    while (n_slots < 2ull * q->n_proposals)
-        n_slots *= 2;
-    while (n_sorted < q->n_results)
-        n_sorted *= 2;
-    const uint64_t beam = q->beam, results = q->n_results;
-    const uint64_t most = beam + 1 > results ? beam + 1 : results;
-    const uint64_t cap_candidates = beam + SPARE_ITEMS;
-    const uint64_t cap_findings =
-        results + SPARE_ITEMS > n_sorted ? results + SPARE_ITEMS : n_sorted;
-    const struct {
-        ft_gpu_room *room;
-        uint64_t bytes;
-    } rooms[] = {
-        {&m->nodes, 8 * beam},
-        {&m->sums, 4 * beam},
-        {&m->children, sizeof(ft_range) * beam},
-        {&m->items, 8 * most},
-        {&m->codes, 4ull * q->n_proposals},
-        {&m->slots, 12 * n_slots},
-        {&m->candidates, sizeof(ft_gpu_wide_item) * cap_candidates},
-        {&m->findings, sizeof(ft_gpu_wide_item) * cap_findings},
-        {&m->kept, sizeof(ft_gpu_wide_item) * most},
-        {&m->bins, 4 * 2048},
-        {&m->counters, FT_GPU_COUNTER_BYTES},
-    };
-    for (const auto &r : rooms) {
-        const ft_status st = room_on_device(r.room, r.bytes, err);
-        if (st != FT_OK)
-            return st;
-    }
-    uint32_t *slots = (uint32_t *)m->slots.memory;
-    *wide = {};
-    wide->nodes = (uint64_t *)m->nodes.memory;
-    wide->sums = (float *)m->sums.memory;
-    wide->children = (ft_range *)m->children.memory;
-    wide->items_before = (uint64_t *)m->items.memory;
-    wide->codes = (uint32_t *)m->codes.memory;
-    wide->slot_code = slots;
-    wide->slot_logp = slots + n_slots;
-    wide->slot_proposal = slots + 2 * n_slots;
-    wide->slot_mask = (uint32_t)(n_slots - 1);
-    wide->candidates = (ft_gpu_wide_item *)m->candidates.memory;
-    wide->findings = (ft_gpu_wide_item *)m->findings.memory;
-    wide->kept = (ft_gpu_wide_item *)m->kept.memory;
-    wide->cap_candidates = cap_candidates;
-    wide->cap_findings = cap_findings;
-    wide->bins = (uint32_t *)m->bins.memory;
-    wide->counters = m->counters.memory;
-    return FT_OK;
+    const uint64_t n = (uint64_t)s->n_queries * FT_N_PHASES;
+    unsigned long long *from = (unsigned long long *)ft_calloc(n, sizeof *from, err);
+    if (!from)
+        return FT_ENOMEM;
+    const ft_status st =
+        FT_CUDA(err, cudaMemcpy(from, s->phases.memory, n * sizeof *from,
+                                cudaMemcpyDeviceToHost));
+    for (uint64_t i = 0; i < n && st == FT_OK; i++)
+        to[i] = (double)from[i] / hz;
+    free(from);
+    return st;
 }
 
-void ft_wide_memory_close(ft_wide_memory *m)
+ft_status ft_slot_stats(ft_slot *s, uint32_t n_steps, double hz, ft_stats *stats,
+                        ft_error *err)
 {
-    ft_gpu_room *const rooms[] = {&m->nodes, &m->sums,  &m->children,   &m->items,
-                                  &m->codes, &m->slots, &m->candidates, &m->findings,
-                                  &m->kept,  &m->bins,  &m->counters};
-    for (ft_gpu_room *r : rooms) {
-        cudaFree(r->memory);
-        *r = {};
-    }
+    ft_status st = FT_OK;
+    if (stats->steps)
+        st = step_stats(s, n_steps, hz, stats->steps + (uint64_t)s->first * n_steps,
+                        err);
+    if (st == FT_OK && stats->phases)
+        st = phase_stats(s, hz, stats->phases + (uint64_t)s->first * FT_N_PHASES, err);
+    return st;
 }

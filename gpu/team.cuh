@@ -13,7 +13,7 @@
 namespace ft
 {
 
-enum { MAX_TEAM = 4 }; /* blocks: loops over them are unrolled, so that loads overlap */
+enum { MAX_TEAM = 8 }; /* blocks: loops over them are unrolled, so that loads overlap */
 
 struct team {
     unsigned rank, size; /* of this block, in blocks */
@@ -76,11 +76,40 @@ static __device__ inline uint32_t take_place(uint32_t *counter, bool yes)
     return base + __popc(lanes & ((1u << lane) - 1));
 }
 
+/* The same for two counters, whose latencies overlap. */
+static __device__ inline void take_places(uint32_t *counter_a, bool a, uint32_t *at_a,
+                                          uint32_t *counter_b, bool b, uint32_t *at_b)
+{
+    const unsigned lanes_a = __ballot_sync(~0u, a), lanes_b = __ballot_sync(~0u, b);
+    const unsigned lane = threadIdx.x % 32, below = (1u << lane) - 1;
+    uint32_t base = 0;
+    if (lane < 2)
+        base =
+            atomicAdd(lane ? counter_b : counter_a, __popc(lane ? lanes_b : lanes_a));
+    *at_a = __shfl_sync(~0u, base, 0) + __popc(lanes_a & below);
+    *at_b = __shfl_sync(~0u, base, 1) + __popc(lanes_b & below);
+}
+
+static __device__ inline unsigned warp_or(unsigned v)
+{
+#if __CUDA_ARCH__ >= 800
+    return __reduce_or_sync(~0u, v);
+#else
+    for (int step = 16; step; step /= 2)
+        v |= __shfl_xor_sync(~0u, v, step);
+    return v;
+#endif
+}
+
 static __device__ inline uint32_t warp_max(uint32_t v)
 {
+#if __CUDA_ARCH__ >= 800
+    return __reduce_max_sync(~0u, v);
+#else
     for (int step = 16; step; step /= 2)
         v = max(v, __shfl_xor_sync(~0u, v, step));
     return v;
+#endif
 }
 
 } // namespace ft

@@ -11,6 +11,21 @@
  *     code_of(child, step)         what is stored on the edge into the child
  *     flags(child, step)           FT_NODE_TERMINAL | FT_NODE_HAS_CHILDREN
  *     find(children, token, step)  the child with that token, or UINT64_MAX
+ *
+ * A view whose handles are in no order has place(node) as well, below 2^38: of nodes
+ * with as many tokens, the one with the smaller place goes first among ties.
+ *
+ * A view whose edges tell leaves from inner nodes at no cost has these as well:
+ *
+ *     edge(child, step, &hint)     code_of, and EDGE_LEAF or EDGE_INNER
+ *     flags(child, step, hint)     flags, with what edge said or EDGE_UNKNOWN
+ *
+ * And one that would rather be asked ahead has these. What fetch_code has copied to
+ * shared memory, asynchronously, is handed to code later; fetch_edges fetches into the
+ * chip's cache.
+ *
+ *     fetch_code(token, step, &to), code(token, step, fetched)
+ *     fetch_edges(first child, step)
  */
 #ifndef FT_GPU_VIEWS_CUH
 #define FT_GPU_VIEWS_CUH
@@ -23,6 +38,113 @@ extern "C" {
 
 namespace ft
 {
+
+/* Of nodes with as many tokens, the one with the smaller place goes first among ties.
+ */
+template <class View>
+static __device__ auto place_of(const View &view, uint64_t node)
+    -> decltype(view.place(node))
+{
+    return view.place(node);
+}
+
+template <class View, class... None>
+static __device__ uint64_t place_of(const View &, uint64_t node, None...)
+{
+    return node;
+}
+
+/* The same over all steps, from the place of a child of `step`. */
+template <class View>
+static __device__ auto order_of(const View &view, uint64_t place, uint32_t step)
+    -> decltype(view.place(place))
+{
+    return (uint64_t)step << 40 | place;
+}
+
+template <class View, class... None>
+static __device__ uint64_t order_of(const View &, uint64_t place, uint32_t, None...)
+{
+    return place;
+}
+
+enum { EDGE_LEAF, EDGE_INNER, EDGE_UNKNOWN };
+
+template <class View>
+static __device__ auto edge_of(const View &view, uint64_t child, uint32_t step,
+                               unsigned *hint) -> decltype(view.edge(child, step, hint))
+{
+    return view.edge(child, step, hint);
+}
+
+template <class View, class... None>
+static __device__ uint32_t edge_of(const View &view, uint64_t child, uint32_t step,
+                                   unsigned *hint, None...)
+{
+    *hint = EDGE_UNKNOWN;
+    return view.code_of(child, step);
+}
+
+template <class View>
+static __device__ auto flags_of(const View &view, uint64_t child, uint32_t step,
+                                unsigned hint)
+    -> decltype(view.flags(child, step, hint))
+{
+    return view.flags(child, step, hint);
+}
+
+template <class View, class... None>
+static __device__ unsigned flags_of(const View &view, uint64_t child, uint32_t step,
+                                    unsigned, None...)
+{
+    return view.flags(child, step);
+}
+
+static __device__ inline void fetch_far(const void *p) /* into the chip's cache */
+{
+    asm volatile("prefetch.global.L2 [%0];" ::"l"(p));
+}
+
+template <class View>
+static __device__ auto fetch_code_of(const View &view, uint32_t token, uint32_t step,
+                                     uint32_t *to)
+    -> decltype(view.fetch_code(token, step, to))
+{
+    view.fetch_code(token, step, to);
+}
+
+template <class View, class... None>
+static __device__ void fetch_code_of(const View &, uint32_t, uint32_t, uint32_t *,
+                                     None...)
+{
+}
+
+template <class View>
+static __device__ auto fetched_code_of(const View &view, uint32_t token, uint32_t step,
+                                       uint32_t fetched)
+    -> decltype(view.code(token, step, fetched))
+{
+    return view.code(token, step, fetched);
+}
+
+template <class View, class... None>
+static __device__ uint32_t fetched_code_of(const View &view, uint32_t token,
+                                           uint32_t step, uint32_t, None...)
+{
+    return view.code(token, step);
+}
+
+template <class View>
+static __device__ auto fetch_edges_of(const View &view, uint64_t first, uint32_t step)
+    -> decltype(view.fetch_edges(first, step))
+{
+    view.fetch_edges(first, step);
+}
+
+template <class View, class... None>
+static __device__ void fetch_edges_of(const View &, uint64_t, uint32_t, None...)
+{
+}
 
 static inline void vector_on_device(const ft_device_index *d, ft_bitvec *b)
 {

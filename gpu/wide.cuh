@@ -6,18 +6,21 @@
  *
  * Candidates are appended to a buffer. A warp reserves room for all that an item of
  * work can make before it takes the item; when there is no room, the grid selects the
- * best B and goes on: nothing is dropped.
+ * best B and goes on: nothing is dropped. The file is long because it is one kernel.
  */
 #ifndef FT_GPU_WIDE_CUH
 #define FT_GPU_WIDE_CUH
 
 #include "question.h"
 #include "select.cuh"
+#include "views.cuh"
 
 namespace ft
 {
 
 enum {
+    WIDE_DIGIT = 11, /* bits a pass of a selection */
+    WIDE_BINS = 1 << WIDE_DIGIT,
     WIDE_THREADS = 512,
     WIDE_ITEM = 256, /* pairs an item of work */
     WIDE_PROBES_PER_SEARCH = 12
@@ -32,11 +35,6 @@ struct wide_counters {
     uint32_t border, whole;
     uint64_t record;
 };
-
-static __device__ inline rank_key wide_key(const ft_gpu_wide_item &i)
-{
-    return {i.value, i.node};
-}
 
 template <class View> struct wide_searcher {
     const View &view;
@@ -54,6 +52,11 @@ template <class View> struct wide_searcher {
     __device__ bool leader() const
     {
         return thread == 0;
+    }
+
+    __device__ rank_key key_of(const ft_gpu_wide_item &i) const
+    {
+        return {i.value, order_of(view, place_of(view, i.node), i.step)};
     }
 
     __device__ void take_proposals(uint32_t step)
@@ -246,10 +249,10 @@ template <class View> struct wide_searcher {
         }
     }
 
-    __device__ bool agrees(const rank_key &k, const unsigned *digits, int n) const
+    __device__ bool agrees(const rank_key &k, const unsigned *found, int n) const
     {
         for (int p = 0; p < n; p++)
-            if (digit_of(k, p) != digits[p])
+            if (digits<WIDE_DIGIT>::of(k, p) != found[p])
                 return false;
         return true;
     }
@@ -259,8 +262,8 @@ template <class View> struct wide_searcher {
                            uint64_t want)
     {
         const uint64_t n = *n_items;
-        __shared__ unsigned digits[SELECT_PASSES];
-        __shared__ uint32_t mine[SELECT_BINS];
+        __shared__ unsigned found[digits<WIDE_DIGIT>::PASSES];
+        __shared__ uint32_t mine[WIDE_BINS];
         if (n <= want)
             return; /* the same for all: nobody writes *n_items before the next barrier
                      */
@@ -271,18 +274,19 @@ template <class View> struct wide_searcher {
             c.n_kept = 0;
         }
         do {
-            for (uint64_t i = thread; i < SELECT_BINS; i += n_threads)
+            for (uint64_t i = thread; i < WIDE_BINS; i += n_threads)
                 w.bins[i] = 0;
-            for (uint32_t i = threadIdx.x; i < SELECT_BINS; i += blockDim.x)
+            for (uint32_t i = threadIdx.x; i < WIDE_BINS; i += blockDim.x)
                 mine[i] = 0;
             sync();
             for (uint64_t i = thread; i < n; i += n_threads) {
-                const rank_key k = wide_key(items[i]);
-                if (agrees(k, digits, pass))
-                    atomicAdd(&mine[SELECT_BINS - 1 - digit_of(k, pass)], 1u);
+                const rank_key k = key_of(items[i]);
+                if (agrees(k, found, pass))
+                    atomicAdd(&mine[WIDE_BINS - 1 - digits<WIDE_DIGIT>::of(k, pass)],
+                              1u);
             }
             __syncthreads();
-            for (uint32_t i = threadIdx.x; i < SELECT_BINS; i += blockDim.x)
+            for (uint32_t i = threadIdx.x; i < WIDE_BINS; i += blockDim.x)
                 if (mine[i])
                     atomicAdd(&w.bins[i], mine[i]);
             sync();
@@ -297,7 +301,7 @@ template <class View> struct wide_searcher {
             }
             sync();
             if (threadIdx.x == 0)
-                digits[pass] = SELECT_BINS - 1 - c.border;
+                found[pass] = WIDE_BINS - 1 - c.border;
             __syncthreads();
             pass++;
         } while (!c.whole);
@@ -307,11 +311,11 @@ template <class View> struct wide_searcher {
             const uint64_t i = base + threadIdx.x % 32;
             bool stays = false;
             if (i < n) {
-                const rank_key k = wide_key(items[i]);
+                const rank_key k = key_of(items[i]);
                 int p = 0;
-                while (p < pass && digit_of(k, p) == digits[p])
+                while (p < pass && digits<WIDE_DIGIT>::of(k, p) == found[p])
                     p++;
-                stays = p == pass || digit_of(k, p) > digits[p];
+                stays = p == pass || digits<WIDE_DIGIT>::of(k, p) > found[p];
             }
             const uint64_t at = take(&c.n_kept, stays);
             if (stays)
@@ -375,12 +379,10 @@ template <class View> struct wide_searcher {
                         continue;
                     const ft_gpu_wide_item a = w.findings[i], b = w.findings[j];
                     const bool a_pad = a.step == ~0u, b_pad = b.step == ~0u;
-                    const bool a_first = a_pad || b_pad
-                                             ? b_pad && !a_pad
-                                             : before(wide_key(b), wide_key(a));
-                    const bool b_first = a_pad || b_pad
-                                             ? a_pad && !b_pad
-                                             : before(wide_key(a), wide_key(b));
+                    const bool a_first =
+                        a_pad || b_pad ? b_pad && !a_pad : before(key_of(b), key_of(a));
+                    const bool b_first =
+                        a_pad || b_pad ? a_pad && !b_pad : before(key_of(a), key_of(b));
                     const bool up = !(i & size);
                     if (up ? b_first : a_first) {
                         w.findings[i] = b;

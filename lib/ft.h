@@ -9,6 +9,7 @@
 #include "base/score.h"
 #include "base/status.h"
 #include "engine/engine.h"
+#include "engine/steps.h"
 #include "io/grid.h"
 #include "io/results.h"
 #include "io/stream.h"

@@ -2,18 +2,16 @@
 #include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/mem.h"
 #include "baseline/baseline.h"
+#include "baseline/sorted_proposals.h"
 #include "engine/cpu.h"
 
 /* The step's beams so far: a heap with the worst on top, at most B of them. It lies in
  * workers[0]->beams.items; `bound` is the top's sum once the heap is full. */
 typedef struct opt_state {
-    ft_proposal *sorted[2]; /* by token, of this step and of the next */
-    uint32_t n_sorted[2];
-    uint64_t cap[2];
+    ft_sorted_proposals sorted[2]; /* of this step and of the next */
     pthread_mutex_t lock;
     _Atomic double bound;
 } opt_state;
@@ -35,43 +33,15 @@ static void opt_close_query(ft_cpu_query *q)
     if (!s)
         return;
     pthread_mutex_destroy(&s->lock);
-    free(s->sorted[0]);
-    free(s->sorted[1]);
+    ft_sorted_proposals_free(&s->sorted[0]);
+    ft_sorted_proposals_free(&s->sorted[1]);
     free(s);
 }
 
-static int by_token(const void *x, const void *y)
-{
-    const ft_proposal *a = x, *b = y;
-    if (a->token != b->token)
-        return (a->token > b->token) - (a->token < b->token);
-    return (a->logp < b->logp) - (a->logp > b->logp);
-}
-
-/* Sort the admitted proposals by token; of equal ones the best stays. */
 static ft_status opt_prepare(ft_cpu_query *q, uint32_t step, ft_error *err)
 {
     opt_state *s = q->state;
-    const uint32_t turn = step % 2;
-    void *room = s->sorted[turn];
-    const ft_status st =
-        ft_reserve(&room, &s->cap[turn], q->n_proposals, sizeof(ft_proposal), err);
-    s->sorted[turn] = room;
-    if (st != FT_OK)
-        return st;
-    ft_proposal *list = s->sorted[turn];
-    const uint64_t at = (uint64_t)step * q->n_proposals;
-    uint32_t m = 0, n = 0;
-    for (uint32_t i = 0; i < q->n_proposals; i++)
-        if (q->tokens[at + i] != FT_NO_TOKEN &&
-            q->logp[at + i] > q->params->token_threshold)
-            list[m++] = (ft_proposal){q->tokens[at + i], 0, q->logp[at + i]};
-    qsort(list, m, sizeof *list, by_token);
-    for (uint32_t i = 0; i < m; i++)
-        if (n == 0 || list[n - 1].token != list[i].token)
-            list[n++] = list[i];
-    s->n_sorted[turn] = n;
-    return FT_OK;
+    return ft_sorted_proposals_set(&s->sorted[step % 2], q, step, err);
 }
 
 /* Put c on the heap's top and let it sink below the worse of its children. */
@@ -150,8 +120,8 @@ static void admit(const ft_cpu_extension *x, opt_state *s, uint64_t node,
 static void merge(const ft_cpu_extension *x, opt_state *s)
 {
     const ft_trie *trie = x->q->trie;
-    const ft_proposal *p = s->sorted[x->step % 2];
-    const ft_proposal *const end = p + s->n_sorted[x->step % 2];
+    const ft_proposal *p = s->sorted[x->step % 2].v;
+    const ft_proposal *const end = p + s->sorted[x->step % 2].n;
     const ft_range all = trie->ops->children(trie, x->q->nodes[x->beam]);
     uint32_t *labels = x->w->labels;
     for (uint64_t done = 0; done < all.count && p < end; done += FT_CPU_RUN) {
@@ -212,8 +182,3 @@ const ft_engine_ops ft_engine_marisa_opt = {
     .search = ft_cpu_search,
     .close = ft_cpu_close,
 };
-
-ft_status ft_baseline_register(ft_error *err)
-{
-    return ft_engine_register(&ft_engine_marisa_opt, err);
-}

@@ -223,8 +223,8 @@ ft_status ft_cpu_search(ft_engine *engine, const ft_batch *batch,
     err = err ? err : &ignored;
     e->batch = batch;
     e->params = params;
-    e->stats = stats;
-    if (stats)
+    e->stats = stats && stats->steps ? stats : NULL;
+    if (e->stats)
         memset(stats->steps, 0,
                sizeof *stats->steps * batch->n_queries * batch->n_steps);
     void *norm = e->norm, *places = e->places;
@@ -255,10 +255,23 @@ static ft_status open_default(ft_engine **out, const ft_index *index,
                        err);
 }
 
+static ft_status steps(ft_steps **out, ft_engine *engine,
+                       const ft_search_params *params, ft_error *err)
+{
+    cpu_engine *e = (cpu_engine *)engine;
+    const ft_steps_means means = {.policy = &ft_cpu_policy_own,
+                                  .trie = e->trie,
+                                  .memo = &e->memo,
+                                  .pool = e->n_threads > 1 ? e->pool : NULL,
+                                  .n_workers = e->n_threads};
+    return ft_steps_new(out, &means, params, err);
+}
+
 const ft_engine_ops ft_engine_cpu = {
     .name = "cpu",
     .summary = "CPU threads: join by cost, bounded selection",
     .open = open_default,
     .search = ft_cpu_search,
     .close = ft_cpu_close,
+    .steps = steps,
 };

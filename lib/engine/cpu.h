@@ -16,4 +16,17 @@ ft_status ft_cpu_search(ft_engine *engine, const ft_batch *batch,
                         ft_stats *stats, ft_error *err);
 void ft_cpu_close(ft_engine *engine);
 
+/* A search by steps (engine/steps.h) with a policy. */
+typedef struct ft_steps_means {
+    const ft_cpu_policy *policy; /* q->tokens and q->logp are [beam][proposal] */
+    void *state;                 /* its own; policy->close frees it, also on failure */
+    const ft_trie *trie;
+    const ft_code_memo *memo; /* NULL if the policy needs none */
+    ft_pool *pool;            /* NULL for a team of one */
+    uint32_t n_workers;
+} ft_steps_means;
+
+ft_status ft_steps_new(ft_steps **out, const ft_steps_means *means,
+                       const ft_search_params *params, ft_error *err);
+
 #endif

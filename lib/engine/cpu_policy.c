@@ -3,6 +3,9 @@
  * The production step: each beam's join is chosen by its cost, nothing hopeless is
  * looked at, candidates go into bounded sets.
  */
+#include <math.h>
+#include <string.h>
+
 #include "engine/cpu_query.h"
 
 enum {
@@ -11,79 +14,120 @@ enum {
     PROBES_PER_SEARCH = 64,
 
     /* Below this many children nothing is cheaper than to probe them all. */
-    FEW_CHILDREN = 64
+    FEW_CHILDREN = 64,
+
+    FEW_HITS = 8 /* of a run, mostly */
 };
 
-/* Can a child reached with log-prob rho, or a lower one, still enter anything? Sums and
- * scores are monotone in rho, rounding included. */
+/* What a candidate must reach, for now: below the bounds nothing can enter. */
+typedef struct limits {
+    float token, sentence;
+    double beam, result; /* sums; scores */
+    double norm;
+} limits;
+
+static inline limits limits_of(const ft_cpu_query *q, const ft_cpu_worker *w)
+{
+    return (limits){
+        .token = q->params->token_threshold,
+        .sentence = q->params->sentence_threshold,
+        .beam = q->step + 1 == q->n_steps ? (double)INFINITY : w->beams.bound,
+        .result = w->results.bound,
+        .norm = q->norm[q->step + 1],
+    };
+}
+
+static inline bool enters(const limits *l, float sum)
+{
+    return ((double)sum >= l->beam) | ((double)sum * l->norm >= l->result);
+}
+
+/* Can a child enter that is reached with log-prob rho or a lower one: sums and scores are monotone
+ * in rho, rounding included. */
 static inline bool worthwhile(const ft_cpu_extension *x, float rho)
 {
-    const float sum = x->sigma + rho;
-    return (!x->last && ft_topset_admits(&x->w->beams, sum)) ||
-           ft_topset_admits(&x->w->results, (double)sum * x->q->norm[x->step + 1]);
+    const limits l = limits_of(x->q, x->w);
+    return enters(&l, x->sigma + rho);
 }
 
 /* Look at the pending nodes and keep each as beam, result or both. The looks are
  * independent of each other, so their cache misses overlap. */
-static void look(const ft_cpu_query *q, ft_cpu_worker *w, uint32_t step)
+static void look(const ft_cpu_query *q, ft_cpu_worker *w)
 {
+    const uint32_t step = q->step;
     const ft_trie *trie = q->trie;
-    const bool last = step + 1 == q->n_steps;
+    const unsigned parent = step + 1 == q->n_steps ? 0 : FT_NODE_HAS_CHILDREN;
     uint8_t flags[FT_CPU_PENDING];
+    for (uint32_t i = 0; i < w->n_pending && trie->ops->fetch_node; i++)
+        trie->ops->fetch_node(trie, w->pending[i].node);
     for (uint32_t i = 0; i < w->n_pending; i++)
         flags[i] = (uint8_t)trie->ops->flags(trie, w->pending[i].node);
-    for (uint32_t i = 0; i < w->n_pending; i++) {
+    ft_status st = ft_topset_make_rooms(&w->beams, w->n_pending, &w->error);
+    if (st == FT_OK)
+        st = ft_topset_make_rooms(&w->results, w->n_pending, &w->error);
+    ft_cpu_note(w, st);
+    for (uint32_t i = 0; i < w->n_pending && st == FT_OK; i++) {
         const ft_cpu_match *m = &w->pending[i];
         ft_candidate c = {m->sum, m->node, m->beam, m->token, step};
-        if ((flags[i] & FT_NODE_HAS_CHILDREN) && !last)
-            ft_cpu_note(w, ft_topset_push(&w->beams, &c, &w->error));
-        if (flags[i] & FT_NODE_TERMINAL) {
-            c.score = (double)m->sum * q->norm[step + 1];
-            ft_cpu_note(w, ft_topset_push(&w->results, &c, &w->error));
-        }
+        ft_topset_put(&w->beams, &c, flags[i] & parent);
+        c.score = (double)m->sum * q->norm[step + 1];
+        ft_topset_put(&w->results, &c, flags[i] & FT_NODE_TERMINAL);
     }
     w->n_pending = 0;
 }
 
-/* Child `node` is proposed with `rho`: admit it. */
-static void admit(const ft_cpu_extension *x, uint64_t node, uint32_t token, float rho)
+/* Child `node` of the run's beam is proposed, if `proposed`: it becomes pending if it
+ * can still enter anything. There is room for it. Most hits differ from the one before
+ * in what becomes of them: without a branch. */
+static inline void admit(ft_cpu_worker *w, const limits *l, const ft_cpu_run *run,
+                         uint64_t node, const ft_proposal *p, bool proposed)
 {
-    const ft_cpu_query *q = x->q;
-    ft_cpu_worker *w = x->w;
     float sum;
-    if (!ft_admit(x->sigma, rho, q->params->token_threshold,
-                  q->params->sentence_threshold, &sum))
-        return;
-    w->n_candidates++;
-    if (!worthwhile(x, rho))
-        return;
-    if (q->trie->ops->fetch_node)
-        q->trie->ops->fetch_node(q->trie, node);
-    w->pending[w->n_pending++] = (ft_cpu_match){node, sum, x->beam, token};
-    if (w->n_pending == FT_CPU_PENDING)
-        look(q, w, x->step);
+    const bool admitted =
+        ft_admit(run->sigma, p->logp, l->token, l->sentence, &sum) & proposed;
+    w->n_candidates += admitted;
+    w->pending[w->n_pending] = (ft_cpu_match){node, sum, run->beam, p->token};
+    w->n_pending += admitted & enters(l, sum);
 }
 
-/* Few children: look each edge up among the proposals, of which the best n_good are
- * worthwhile. */
+/* Look the hits up among the proposals. */
+static void look_up(const ft_cpu_query *q, ft_cpu_worker *w, const ft_proposals *p)
+{
+    for (uint32_t from = 0; from < w->n_hits; from += FT_CPU_PENDING) {
+        const uint32_t left = w->n_hits - from;
+        const uint32_t to = from + (left < FT_CPU_PENDING ? left : FT_CPU_PENDING);
+        if (w->n_pending + (to - from) > FT_CPU_PENDING)
+            look(q, w);
+        const limits l = limits_of(q, w);
+        for (uint32_t i = from; i < to; i++) {
+            const ft_proposal *found = ft_proposals_find(p, w->codes[i]);
+            const ft_cpu_run *run = &w->runs[w->run_of[i]];
+            admit(w, &l, run, run->first + w->places[i], found,
+                  found->code == w->codes[i]);
+        }
+    }
+    w->n_hits = w->n_runs = 0;
+}
+
+/* Few children: note those that may be among the proposals. */
 static void join_children(const ft_cpu_extension *x, ft_range children,
-                          const ft_proposals *p, uint32_t n_good)
+                          const ft_proposals *p)
 {
     ft_cpu_worker *w = x->w;
     const ft_trie *trie = x->q->trie;
     w->n_probes += children.count;
-    for (uint64_t done = 0; done < children.count;) {
-        const uint64_t first = children.first + done;
-        const uint64_t left = children.count - done;
+    for (uint64_t done = 0; done < children.count; done += FT_CPU_RUN) {
+        const uint64_t first = children.first + done, left = children.count - done;
         const uint32_t n = left < FT_CPU_RUN ? (uint32_t)left : FT_CPU_RUN;
-        const uint32_t n_hits =
-            trie->ops->probe(trie, first, n, p->filter, w->hits, w->labels);
-        for (uint32_t i = 0; i < n_hits; i++) {
-            const uint32_t hit = ft_proposals_find(p, w->labels[i]);
-            if (hit < n_good) /* FT_NO_TOKEN is not */
-                admit(x, first + w->hits[i], p->list[hit].token, p->list[hit].logp);
-        }
-        done += n;
+        if (w->n_hits + n > FT_CPU_HITS || w->n_runs == FT_CPU_RUNS)
+            look_up(x->q, w, p);
+        const uint32_t n_hits = trie->ops->probe(
+            trie, first, n, p->filter, w->places + w->n_hits, w->codes + w->n_hits);
+        memset(w->run_of + w->n_hits, (int)w->n_runs, FEW_HITS);
+        if (n_hits > FEW_HITS)
+            memset(w->run_of + w->n_hits, (int)w->n_runs, n_hits);
+        w->n_hits += n_hits;
+        w->runs[w->n_runs++] = (ft_cpu_run){first, x->beam, x->sigma};
     }
 }
 
@@ -92,11 +136,14 @@ static void join_proposals(const ft_cpu_extension *x, ft_range children,
                            const ft_proposals *p, uint64_t from, uint64_t to)
 {
     const ft_trie *trie = x->q->trie;
+    const ft_cpu_run run = {children.first, x->beam, x->sigma};
     for (uint64_t i = from; i < to && worthwhile(x, p->list[i].logp); i++) {
-        x->w->n_probes++;
         const uint64_t node = trie->ops->find(trie, children, p->list[i].token);
-        if (node != UINT64_MAX)
-            admit(x, node, p->list[i].token, p->list[i].logp);
+        if (x->w->n_pending == FT_CPU_PENDING)
+            look(x->q, x->w);
+        const limits l = limits_of(x->q, x->w);
+        admit(x->w, &l, &run, node, &p->list[i], node != UINT64_MAX);
+        x->w->n_probes++;
     }
 }
 
@@ -122,16 +169,20 @@ static void extend(const ft_cpu_item *item, const ft_proposals *p)
     const uint64_t n = x->q->n_slices, slice = item->slice;
     if (!p->n || !worthwhile(x, p->list[0].logp))
         return;
-    uint64_t n_good = p->n;
     if (all.count > FEW_CHILDREN) {
-        n_good = count_worthwhile(x, p);
+        /* Bounds differ between slices, which must agree on the join. */
+        const uint64_t n_good = n > 1 ? p->n : count_worthwhile(x, p);
         if (all.count / PROBES_PER_SEARCH > n_good) {
-            join_proposals(x, all, p, n_good * slice / n, n_good * (slice + 1) / n);
+            join_proposals(x, all, p, p->n * slice / n, p->n * (slice + 1) / n);
             return;
         }
     }
+    if (n == 1) { /* mostly; divisions are dear */
+        join_children(x, all, p);
+        return;
+    }
     const uint64_t from = all.count * slice / n, to = all.count * (slice + 1) / n;
-    join_children(x, (ft_range){all.first + from, to - from}, p, (uint32_t)n_good);
+    join_children(x, (ft_range){all.first + from, to - from}, p);
 }
 
 /* In passes, so that the cache misses of the items overlap. */
@@ -151,13 +202,15 @@ static void find_children(const ft_cpu_query *q, ft_cpu_item *items, uint32_t n)
 
 static void expand(ft_cpu_query *q, ft_cpu_worker *w, uint32_t step)
 {
+    const ft_proposals *p = &q->proposals[step % 2];
     ft_cpu_item items[FT_CPU_CHUNK];
     for (uint32_t n; (n = ft_cpu_take(q, w, step, items)) > 0;) {
         find_children(q, items, n);
         for (uint32_t i = 0; i < n; i++)
-            extend(&items[i], &q->proposals[step % 2]);
+            extend(&items[i], p);
+        look_up(q, w, p);
     }
-    look(q, w, step);
+    look(q, w);
 }
 
 static ft_status prepare(ft_cpu_query *q, uint32_t step, ft_error *err)
@@ -183,4 +236,44 @@ const ft_cpu_policy ft_cpu_policy_default = {
     .prepare = prepare,
     .expand = expand,
     .prune = prune,
+};
+
+/* For the step entry: tokens and log-probs are [beam][proposal]. */
+static void expand_own(ft_cpu_query *q, ft_cpu_worker *w, uint32_t step)
+{
+    ft_cpu_item items[FT_CPU_CHUNK];
+    for (uint32_t n; (n = ft_cpu_take(q, w, step, items)) > 0;) {
+        find_children(q, items, n);
+        for (uint32_t i = 0; i < n; i++) {
+            const uint64_t at = (uint64_t)items[i].x.beam * q->n_proposals;
+            const ft_status st = ft_proposals_build(
+                &w->own, q->memo, step + 1, q->tokens + at, q->logp + at,
+                q->n_proposals, q->params->token_threshold, &w->error);
+            ft_cpu_note(w, st);
+            if (st == FT_OK)
+                extend(&items[i], &w->own);
+            look_up(q, w, &w->own);
+        }
+    }
+    look(q, w);
+}
+
+static ft_status prepare_none(ft_cpu_query *q, uint32_t step, ft_error *err)
+{
+    (void)q;
+    (void)step;
+    (void)err;
+    return FT_OK;
+}
+
+ft_status ft_cpu_prune_sorted(ft_cpu_query *q, ft_error *err)
+{
+    const ft_status st = prune(q, err);
+    return st == FT_OK ? ft_topset_sort(&q->workers[0]->beams, err) : st;
+}
+
+const ft_cpu_policy ft_cpu_policy_own = {
+    .prepare = prepare_none,
+    .expand = expand_own,
+    .prune = ft_cpu_prune_sorted,
 };

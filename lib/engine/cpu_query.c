@@ -24,11 +24,12 @@ uint32_t ft_cpu_take(ft_cpu_query *q, ft_cpu_worker *w, uint32_t step,
     if (from >= n_items || w->status != FT_OK)
         return 0;
     const uint32_t n = (uint32_t)(n_items - from < most ? n_items - from : most);
+    const bool sliced = q->n_slices > 1;
     for (uint32_t i = 0; i < n; i++) {
-        const uint64_t beam = (from + i) / q->n_slices;
+        const uint64_t beam = sliced ? (from + i) / q->n_slices : from + i;
         items[i] = (ft_cpu_item){
             .x = {q, w, step, (uint32_t)beam, q->sigmas[beam], step + 1 == q->n_steps},
-            .slice = (from + i) % q->n_slices,
+            .slice = sliced ? (from + i) % q->n_slices : 0,
         };
     }
     return n;
@@ -126,21 +127,25 @@ static void step_job(void *arg, uint32_t member)
         q->prepare_status = q->policy->prepare(q, step + 1, &q->prepare_error);
 }
 
+void ft_cpu_query_step(ft_cpu_query *q, uint32_t step)
+{
+    const uint64_t n_beams = q->n_beams;
+    const double start = q->stats ? now() : 0;
+    q->step = step;
+    atomic_store_explicit(&q->preparing, false, memory_order_relaxed);
+    if (q->pool)
+        ft_pool_share(q->pool, step_job, q);
+    else
+        step_job(q, 0);
+    turn(q, step);
+    if (q->stats)
+        count(q, step, n_beams, now() - start);
+}
+
 void ft_cpu_query_run(ft_cpu_query *q)
 {
-    for (uint32_t step = 0; step < q->n_steps && !q->done; step++) {
-        const uint64_t n_beams = q->n_beams;
-        const double start = q->stats ? now() : 0;
-        q->step = step;
-        atomic_store_explicit(&q->preparing, false, memory_order_relaxed);
-        if (q->pool)
-            ft_pool_share(q->pool, step_job, q);
-        else
-            step_job(q, 0);
-        turn(q, step);
-        if (q->stats)
-            count(q, step, n_beams, now() - start);
-    }
+    for (uint32_t step = 0; step < q->n_steps && !q->done; step++)
+        ft_cpu_query_step(q, step);
 }
 
 ft_status ft_cpu_query_start(ft_cpu_query *q, ft_error *err)
@@ -148,7 +153,7 @@ ft_status ft_cpu_query_start(ft_cpu_query *q, ft_error *err)
     for (uint32_t i = 0; i < q->n_workers; i++) {
         ft_cpu_worker *w = q->workers[i];
         w->status = FT_OK;
-        w->n_probes = w->n_candidates = w->n_pending = 0;
+        w->n_probes = w->n_candidates = w->n_pending = w->n_hits = w->n_runs = 0;
         ft_topset_use(&w->beams, q->trie);
         ft_topset_use(&w->results, q->trie);
         ft_topset_reset(&w->results, q->params->n_results);
@@ -204,9 +209,10 @@ ft_status ft_cpu_query_finish(ft_cpu_query *q, ft_buf *out, ft_error *err)
         st = ft_topset_merge(best, &q->workers[i]->results, err);
     if (st == FT_OK)
         st = ft_topset_trim(best, err);
+    if (st == FT_OK)
+        st = ft_topset_sort(best, err);
     if (st != FT_OK)
         return st;
-    ft_topset_sort(best);
 
     const uint64_t n = best->n;
     uint64_t n_tokens = 0;
@@ -246,4 +252,5 @@ void ft_cpu_worker_free(ft_cpu_worker *w)
 {
     ft_topset_free(&w->beams);
     ft_topset_free(&w->results);
+    ft_proposals_free(&w->own);
 }

@@ -16,6 +16,8 @@
 
 enum {
     FT_CPU_RUN = 1024,    /* labels decoded at a time */
+    FT_CPU_HITS = 2048,   /* edges that are looked up together, at most */
+    FT_CPU_RUNS = 128,    /* runs that they are of, at most */
     FT_CPU_PENDING = 256, /* candidates whose nodes are looked at together */
     FT_CPU_CHUNK = 32     /* items taken at a time, at most */
 };
@@ -27,16 +29,30 @@ typedef struct ft_cpu_match {
     uint32_t beam, token;
 } ft_cpu_match;
 
+/* A run of children of a beam. */
+typedef struct ft_cpu_run {
+    uint64_t first;
+    uint32_t beam;
+    float sigma;
+} ft_cpu_run;
+
 /* What each thread owns. */
 typedef struct ft_cpu_worker {
     ft_topset beams, results;
+    ft_proposals own; /* of the beam in hand, where each beam has its own */
     uint64_t n_probes, n_candidates;
     ft_status status;
     ft_error error;
     uint32_t n_pending;
     ft_cpu_match pending[FT_CPU_PENDING];
-    uint32_t labels[FT_CPU_RUN];
-    uint32_t hits[FT_CPU_RUN];
+    uint32_t labels[FT_CPU_RUN]; /* the baselines' */
+
+    /* Edges that the filter has let through: their codes, places in their runs, and
+     * numbers of these. */
+    uint32_t n_hits, n_runs;
+    uint32_t codes[FT_CPU_HITS], places[FT_CPU_HITS];
+    uint8_t run_of[FT_CPU_HITS + 8];
+    ft_cpu_run runs[FT_CPU_RUNS];
 } ft_cpu_worker;
 
 /* How beam i of the frontier after a step came about. */
@@ -67,6 +83,12 @@ typedef struct ft_cpu_policy {
 
 /* The production policy: join by cost, bounded selection. */
 extern const ft_cpu_policy ft_cpu_policy_default;
+
+/* The same where each beam has its own proposals (engine/steps.h). */
+extern const ft_cpu_policy ft_cpu_policy_own;
+
+/* prune of both: the frontier comes best first. */
+ft_status ft_cpu_prune_sorted(ft_cpu_query *q, ft_error *err);
 
 struct ft_cpu_query {
     const ft_cpu_policy *policy;
@@ -141,6 +163,9 @@ ft_status ft_cpu_query_start(ft_cpu_query *q, ft_error *err);
 
 /* Search to the end. Failures are in the workers' status. */
 void ft_cpu_query_run(ft_cpu_query *q);
+
+/* The same by hand: step 0, 1, ... until q->done. */
+void ft_cpu_query_step(ft_cpu_query *q, uint32_t step);
 
 /* Append the wire record of the results to *out; called once, by one thread. */
 ft_status ft_cpu_query_finish(ft_cpu_query *q, ft_buf *out, ft_error *err);

@@ -19,7 +19,7 @@ static ft_status reserve(ft_proposals *p, uint32_t n, ft_error *err)
     while (room < n)
         room *= 2;
     ft_proposal *list = ft_calloc(room, sizeof *list, err);
-    ft_proposal_slot *slots = ft_calloc(2 * room, sizeof *slots, err);
+    ft_proposal_slot *slots = ft_calloc(room, sizeof *slots, err);
     if (!list || !slots) {
         free(list);
         free(slots);
@@ -66,16 +66,21 @@ static uint32_t gather(ft_proposal *list, const ft_code_memo *memo, uint32_t lev
     return m;
 }
 
-/* The hash's size follows this position's n, not the room: few proposals, few lines. */
-static void clear_hash(ft_proposals *p, uint32_t n)
+/* A bit for each code; the slots that these make, which are returned, are empty. */
+static uint32_t fill_filter(ft_proposals *p, uint32_t n)
 {
-    unsigned log_n = 5;
-    while ((UINT64_C(1) << log_n) < n)
-        log_n++;
-    p->slot_shift = 32 - (log_n + 1);
-    p->slot_mask = (UINT32_C(1) << (log_n + 1)) - 1;
     memset(p->filter, 0, sizeof p->filter);
-    memset(p->slots, 0xff, sizeof *p->slots * ((size_t)p->slot_mask + 1));
+    for (uint32_t i = 0; i < n; i++)
+        p->filter[p->list[i].code / 64 % FT_FILTER_WORDS] |= UINT64_C(1)
+                                                             << p->list[i].code % 64;
+    uint32_t ones = 0;
+    for (uint32_t word = 0; word < FT_FILTER_WORDS; word++) {
+        p->before[word] = (uint16_t)ones;
+        ones += ft_popcount(p->filter[word]);
+    }
+    for (uint32_t i = 0; i < ones; i++)
+        p->slots[i] = (ft_proposal_slot){{0, FT_NO_TOKEN, 0}, FT_NO_TOKEN};
+    return ones;
 }
 
 ft_status ft_proposals_build(ft_proposals *p, const ft_code_memo *memo, uint32_t level,
@@ -86,17 +91,20 @@ ft_status ft_proposals_build(ft_proposals *p, const ft_code_memo *memo, uint32_t
     if (st != FT_OK)
         return st;
     const uint32_t m = gather(p->list, memo, level, tokens, logp, n, token_threshold);
-    clear_hash(p, m);
+    uint32_t n_slots = fill_filter(p, m);
     p->n = 0;
     for (uint32_t i = 0; i < m; i++) {
         const uint32_t code = p->list[i].code;
-        uint32_t s = ft_code_hash(code) >> p->slot_shift;
-        while (p->slots[s].code != FT_NO_TOKEN && p->slots[s].code != code)
-            s = (s + 1) & p->slot_mask;
-        if (p->slots[s].code == code)
+        ft_proposal_slot *s = &p->slots[ft_proposals_rank(p, code)];
+        while (s->next != FT_NO_TOKEN && s->p.code != code)
+            s = &p->slots[s->next];
+        if (s->p.code == code)
             continue; /* again, with a log-prob that is no higher */
-        p->slots[s] = (ft_proposal_slot){code, p->n};
-        p->filter[code / 64 % FT_FILTER_WORDS] |= UINT64_C(1) << (code % 64);
+        if (s->p.code != FT_NO_TOKEN) {
+            s->next = n_slots;
+            s = &p->slots[n_slots++];
+        }
+        *s = (ft_proposal_slot){p->list[i], FT_NO_TOKEN};
         p->list[p->n++] = p->list[i];
     }
     return FT_OK;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The proposals of one position as a set: admitted tokens, each once with its highest
- * log-prob, best first, and a hash over them. Every beam of a step joins with the same
+ * log-prob, best first, and an index of their codes. Every beam of a step joins with the same
  * set, so it is built once a position.
  */
 #ifndef FT_ENGINE_PROPOSALS_H
@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/bits.h"
 #include "base/score.h"
 #include "base/status.h"
 #include "engine/code_memo.h"
@@ -21,40 +22,40 @@ typedef struct ft_proposal {
     float logp;
 } ft_proposal;
 
+/* Slots are in the order of the low 16 bits of codes, which the filter has a bit for:
+ * the slot of one is the rank of its bit. Those that share their low bits are chained. */
 typedef struct ft_proposal_slot {
-    uint32_t code;  /* FT_NO_TOKEN: empty */
-    uint32_t place; /* in the list */
+    ft_proposal p;
+    uint32_t next; /* slot with the same low bits, or FT_NO_TOKEN */
 } ft_proposal_slot;
 
 typedef struct ft_proposals {
     uint32_t n;
     ft_proposal *list; /* n of them, best first */
 
-    /* Rules out nearly every edge without a look at the table (trie/probe.h). */
+    /* Rules out nearly every edge without a look at the slots (trie/probe.h). */
     uint64_t filter[FT_FILTER_WORDS];
-
-    ft_proposal_slot *slots; /* open addressing, at most half full */
-    unsigned slot_shift;
-    uint32_t slot_mask;
+    uint16_t before[FT_FILTER_WORDS]; /* bits of the filter before each word */
+    ft_proposal_slot *slots;          /* first those by rank, then the chained */
 
     uint32_t cap; /* room, in proposals */
 } ft_proposals;
 
-static inline uint32_t ft_code_hash(uint32_t code)
+/* The slot of a code whose bit is in the filter. */
+static inline uint32_t ft_proposals_rank(const ft_proposals *p, uint32_t code)
 {
-    return code * UINT32_C(0x9E3779B1); /* the golden ratio: top bits mix */
+    const uint32_t word = code / 64 % FT_FILTER_WORDS;
+    const uint64_t below = p->filter[word] & ((UINT64_C(1) << code % 64) - 1);
+    return p->before[word] + ft_popcount(below);
 }
 
-/* Place in the list of the proposal with `code`, or FT_NO_TOKEN. */
-static inline uint32_t ft_proposals_find(const ft_proposals *p, uint32_t code)
+/* The proposal with `code`, which the filter lets through, or one with another code. */
+static inline const ft_proposal *ft_proposals_find(const ft_proposals *p, uint32_t code)
 {
-    uint32_t i = ft_code_hash(code) >> p->slot_shift;
-    while (p->slots[i].code != code) {
-        if (p->slots[i].code == FT_NO_TOKEN)
-            return FT_NO_TOKEN;
-        i = (i + 1) & p->slot_mask;
-    }
-    return p->slots[i].place;
+    const ft_proposal_slot *s = &p->slots[ft_proposals_rank(p, code)];
+    while (s->next != FT_NO_TOKEN && s->p.code != code) /* few are chained */
+        s = &p->slots[s->next];
+    return &s->p;
 }
 
 /* Build the set of n slots for edges into nodes of `level`: left out are empty slots,

@@ -2,6 +2,7 @@
 #include "engine/engine.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { MAX_ROWS = 32 };
@@ -43,7 +44,7 @@ ft_status ft_engine_open(ft_engine **out, const char *name, const ft_index *inde
     return ft_fail(err, FT_EINVAL, "no engine is called '%s'", name);
 }
 
-static ft_status check_params(const ft_search_params *p, ft_error *err)
+ft_status ft_search_params_check(const ft_search_params *p, ft_error *err)
 {
     if (!(fabs(p->alpha) <= FT_MAX_ALPHA))
         return ft_fail(err, FT_EINVAL, "alpha %g is not within -%g to %g", p->alpha,
@@ -53,17 +54,74 @@ static ft_status check_params(const ft_search_params *p, ft_error *err)
     return FT_OK;
 }
 
+static ft_status check_half(const ft_engine *e, const ft_batch *batch, ft_error *err)
+{
+    if (batch->half && !e->ops->takes_half)
+        return ft_fail(err, FT_EINVAL, "engine %s takes no binary16 log-probs",
+                       e->ops->name);
+    return FT_OK;
+}
+
 ft_status ft_engine_search(ft_engine *e, const ft_batch *batch,
                            const ft_search_params *params, ft_results *out,
                            ft_stats *stats, ft_error *err)
 {
-    ft_status st = check_params(params, err);
-    if (st != FT_OK)
-        return st;
-    ft_search_params p = *params;
-    p.beam = p.beam ? p.beam : batch->n_proposals;
-    p.n_results = p.n_results ? p.n_results : p.beam;
-    return e->ops->search(e, batch, &p, out, stats, err);
+    const ft_search_params p = ft_search_params_for(params, batch->n_proposals);
+    ft_status st = ft_search_params_check(params, err);
+    if (st == FT_OK)
+        st = check_half(e, batch, err);
+    return st == FT_OK ? e->ops->search(e, batch, &p, out, stats, err) : st;
+}
+
+ft_status ft_engine_load(ft_engine *e, const ft_batch *batch, ft_loaded **out,
+                         ft_error *err)
+{
+    if (!e->ops->load)
+        return ft_fail(err, FT_EUNAVAILABLE,
+                       "engine %s has no memory of its own for grids", e->ops->name);
+    const ft_status st = check_half(e, batch, err);
+    return st == FT_OK ? e->ops->load(e, batch, out, err) : st;
+}
+
+ft_status ft_engine_search_loaded(ft_engine *e, ft_loaded *batch,
+                                  const ft_search_params *params, ft_results *out,
+                                  ft_error *err)
+{
+    const ft_status st = ft_search_params_check(params, err);
+    return st == FT_OK ? e->ops->search_loaded(e, batch, params, out, err) : st;
+}
+
+void ft_engine_unload(ft_engine *e, ft_loaded *batch)
+{
+    if (batch)
+        e->ops->unload(e, batch);
+}
+
+void ft_engine_notes(const ft_engine *e, char *text, size_t bytes)
+{
+    if (bytes)
+        text[0] = 0;
+    if (e->ops->notes)
+        e->ops->notes(e, text, bytes);
+}
+
+bool ft_engine_takes_half(const ft_engine *e)
+{
+    return e->ops->takes_half;
+}
+
+ft_status ft_engine_describe(const char *name, uint32_t device, char *text,
+                             size_t bytes, ft_error *err)
+{
+    for (uint32_t i = 0; i < n_rows; i++) {
+        if (strcmp(rows[i]->name, name) != 0)
+            continue;
+        if (rows[i]->describe)
+            return rows[i]->describe(device, text, bytes, err);
+        snprintf(text, bytes, "the processors of the host");
+        return FT_OK;
+    }
+    return ft_fail(err, FT_EINVAL, "no engine is called '%s'", name);
 }
 
 const char *ft_engine_name(const ft_engine *e)

@@ -7,13 +7,11 @@
 
 #include "base/mem.h"
 
-enum { SLACK = 1024 }; /* least room between want and limit */
-
 void ft_topset_reset(ft_topset *s, uint64_t want)
 {
     s->n = 0;
     s->want = want;
-    s->limit = want + (want > SLACK ? want : SLACK);
+    s->limit = want + (want > FT_TOPSET_ROOM ? want : FT_TOPSET_ROOM);
     s->bound = -INFINITY;
     s->bound_node = UINT64_MAX;
 }
@@ -32,7 +30,7 @@ static ft_status grow_spare(ft_topset *s, ft_error *err)
     if (s->cap_spare >= s->cap)
         return FT_OK;
     ft_candidate *spare = ft_calloc(s->cap, sizeof *spare, err);
-    uint64_t *keys = ft_calloc(s->cap, sizeof *keys, err);
+    uint64_t *keys = ft_calloc(s->cap, 2 * sizeof *keys, err);
     if (!spare || !keys) {
         free(spare);
         free(keys);
@@ -51,6 +49,12 @@ ft_status ft_topset_make_room(ft_topset *s, ft_error *err)
     if (s->n >= s->limit)
         return ft_topset_trim(s, err);
     return grow(s, s->n + 1, err);
+}
+
+ft_status ft_topset_make_rooms(ft_topset *s, uint64_t n, ft_error *err)
+{
+    const ft_status st = s->n + n > s->limit ? ft_topset_trim(s, err) : FT_OK;
+    return st == FT_OK ? grow(s, s->n + n, err) : st;
 }
 
 ft_status ft_topset_merge(ft_topset *s, const ft_topset *from, ft_error *err)
@@ -121,6 +125,16 @@ static inline uint64_t key_of(const ft_candidate *c, uint64_t place)
     return (uint64_t)~ft_float_key((float)c->score) << 32 | place;
 }
 
+static void swap_spare(ft_topset *s)
+{
+    ft_candidate *items = s->items;
+    s->items = s->spare;
+    s->spare = items;
+    const uint64_t cap = s->cap;
+    s->cap = s->cap_spare;
+    s->cap_spare = cap;
+}
+
 ft_status ft_topset_trim(ft_topset *s, ft_error *err)
 {
     if (s->n <= s->want)
@@ -150,22 +164,48 @@ ft_status ft_topset_trim(ft_topset *s, ft_error *err)
             tied[n_tied++] = s->items[(uint32_t)s->keys[i]];
     qsort_r(s->spare + n_sure, n - n_sure + n_tied, sizeof *s->spare, compare, s);
 
-    ft_candidate *items = s->items;
-    s->items = s->spare;
-    s->spare = items;
-    const uint64_t cap = s->cap;
-    s->cap = s->cap_spare;
-    s->cap_spare = cap;
+    swap_spare(s);
     s->n = s->want;
     s->bound = s->items[s->want - 1].score;
     s->bound_node = s->trie ? UINT64_MAX : s->items[s->want - 1].node;
     return FT_OK;
 }
 
-void ft_topset_sort(ft_topset *s)
+/* Sort n keys by their upper halves, from the lowest byte on: `a` to `b` and back. */
+static void sort_keys(uint64_t *a, uint64_t *b, uint64_t n)
 {
-    if (s->n)
-        qsort_r(s->items, s->n, sizeof *s->items, compare, s);
+    for (unsigned shift = 32; shift < 64; shift += 8) {
+        uint32_t ends[256] = {0};
+        for (uint64_t i = 0; i < n; i++)
+            ends[a[i] >> shift & 255]++;
+        for (unsigned d = 1; d < 256; d++)
+            ends[d] += ends[d - 1];
+        for (uint64_t i = n; i-- > 0;)
+            b[--ends[a[i] >> shift & 255]] = a[i];
+        uint64_t *t = a;
+        a = b;
+        b = t;
+    }
+}
+
+ft_status ft_topset_sort(ft_topset *s, ft_error *err)
+{
+    const ft_status st = grow_spare(s, err);
+    if (st != FT_OK)
+        return st;
+    for (uint64_t i = 0; i < s->n; i++)
+        s->keys[i] = key_of(&s->items[i], i);
+    sort_keys(s->keys, s->keys + s->cap_spare, s->n);
+    for (uint64_t i = 0; i < s->n; i++)
+        s->spare[i] = s->items[(uint32_t)s->keys[i]];
+    swap_spare(s);
+    for (uint64_t i = 0, end; i < s->n; i = end) { /* those that share a rounded score */
+        for (end = i + 1; end < s->n && s->keys[end] >> 32 == s->keys[i] >> 32; end++)
+            ;
+        if (end > i + 1)
+            qsort_r(s->items + i, end - i, sizeof *s->items, compare, s);
+    }
+    return FT_OK;
 }
 
 void ft_topset_free(ft_topset *s)

@@ -26,6 +26,8 @@ typedef struct ft_candidate {
     uint32_t step;
 } ft_candidate;
 
+enum { FT_TOPSET_ROOM = 1024 };
+
 typedef struct ft_topset {
     ft_candidate *items; /* the first n, in no order */
     uint64_t n, cap;
@@ -34,7 +36,7 @@ typedef struct ft_topset {
     uint64_t bound_node;  /* ties beyond it cannot enter */
     const ft_trie *trie;  /* settles ties; NULL: the order of nodes does */
     ft_candidate *spare;  /* cap of them, for trims */
-    uint64_t *keys;       /* likewise */
+    uint64_t *keys;       /* twice as many */
     uint64_t cap_spare;
 } ft_topset;
 
@@ -82,6 +84,19 @@ static inline ft_status ft_topset_push(ft_topset *s, const ft_candidate *c,
     return FT_OK;
 }
 
+/* Room for n <= FT_TOPSET_ROOM times ft_topset_put, trimming or growing. */
+ft_status ft_topset_make_rooms(ft_topset *s, uint64_t n, ft_error *err);
+
+/* Add c, which can enter, if it is `wanted`: without a branch, which would be taken
+ * half of the time. There is room. */
+static inline void ft_topset_put(ft_topset *s, const ft_candidate *c, bool wanted)
+{
+    const bool above = c->score > s->bound;
+    const bool level = c->score == s->bound && c->node <= s->bound_node;
+    s->items[s->n] = *c;
+    s->n += wanted & (above | level);
+}
+
 /* Add the candidates of `from`. */
 ft_status ft_topset_merge(ft_topset *s, const ft_topset *from, ft_error *err);
 
@@ -89,7 +104,7 @@ ft_status ft_topset_merge(ft_topset *s, const ft_topset *from, ft_error *err);
 ft_status ft_topset_trim(ft_topset *s, ft_error *err);
 
 /* Order the items, best first. */
-void ft_topset_sort(ft_topset *s);
+ft_status ft_topset_sort(ft_topset *s, ft_error *err);
 void ft_topset_free(ft_topset *s);
 
 #endif

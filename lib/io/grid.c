@@ -235,29 +235,39 @@ static ft_status fetch_tokens(ft_grid *g, part *p, uint64_t slot, uint32_t *to,
     return FT_OK;
 }
 
-static ft_status fetch_logp(ft_grid *g, part *p, float *to, size_t n)
+/* Fetch n log-probs to place `at` of the batch. */
+static ft_status fetch_logp(ft_grid *g, part *p, ft_batch *b, uint64_t at, size_t n)
 {
     if (!g->shape.half)
-        return fetch(g, p, to, n * sizeof *to);
+        return fetch(g, p, b->logp + at, n * sizeof *b->logp);
+    if (b->half)
+        return fetch(g, p, (uint16_t *)(void *)b->logp + at, n * sizeof(uint16_t));
     const uint16_t *from = g->scratch;
     const ft_status st = fetch(g, p, g->scratch, n * sizeof *from);
     for (size_t i = 0; st == FT_OK && i < n; i++)
-        to[i] = ft_half_to_float(from[i]);
+        b->logp[at + i] = ft_half_to_float(from[i]);
     return st;
 }
 
+static float logp_at(const ft_batch *b, uint64_t i)
+{
+    return b->half ? ft_half_to_float(ft_batch_logp16(b)[i]) : b->logp[i];
+}
+
 /* Refuse NaN and +inf, empty the slots beyond the vocabulary. */
-static ft_status check_query(ft_grid *g, const ft_stream *in, uint32_t *tokens,
-                             const float *logp)
+static ft_status check_query(ft_grid *g, const ft_stream *in, const ft_batch *b,
+                             uint64_t base)
 {
     const uint32_t limit = g->shape.vocab ? g->shape.vocab : FT_NO_TOKEN;
+    uint32_t *tokens = b->tokens + base;
     for (uint64_t i = 0; i < g->n_values; i++) {
         if (tokens[i] == FT_NO_TOKEN)
             continue;
-        if (!(logp[i] < INFINITY))
+        const float logp = logp_at(b, base + i);
+        if (!(logp < INFINITY))
             return fail_slot(g, in, i,
-                             isnan(logp[i]) ? "log-probability is NaN"
-                                            : "log-probability is +infinity");
+                             isnan(logp) ? "log-probability is NaN"
+                                         : "log-probability is +infinity");
         if (tokens[i] >= limit)
             tokens[i] = FT_NO_TOKEN;
     }
@@ -285,10 +295,9 @@ static ft_status fetch_query(ft_grid *g, ft_batch *b, uint64_t *id)
     }
     for (uint64_t i = 0, n; st == FT_OK && i < g->n_values; i += n) {
         n = g->n_values - i < CHUNK_VALUES ? g->n_values - i : CHUNK_VALUES;
-        st = fetch_logp(g, logp, b->logp + base + i, n);
+        st = fetch_logp(g, logp, b, base + i, n);
     }
-    return st == FT_OK ? check_query(g, logp->in, b->tokens + base, b->logp + base)
-                       : st;
+    return st == FT_OK ? check_query(g, logp->in, b, base) : st;
 }
 
 /* Is there another query? A known number of them is believed: what is missing then is
@@ -360,6 +369,7 @@ ft_status ft_grid_read(ft_grid *g, ft_batch *b, uint32_t max, bool eager,
     b->n_queries = 0;
     b->n_steps = g->shape.n_steps;
     b->n_proposals = g->shape.n_proposals;
+    b->half = g->shape.half && b->keep_half;
     while (st == FT_OK && more && b->n_queries < max) {
         if (eager && b->n_queries && !ready(g))
             break;

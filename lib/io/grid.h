@@ -29,10 +29,18 @@ typedef struct ft_batch {
     uint64_t *ids; /* query ids: the grid's, else the place over all grids given */
     uint32_t *tokens;
     float *logp;
+    bool keep_half; /* caller's wish: leave binary16 log-probs as they are */
+    bool half;      /* then: logp holds binary16 values (ft_batch_logp16) */
     uint64_t cap_values, cap_queries; /* room, in values and in queries */
 } ft_batch;
 
 void ft_batch_free(ft_batch *b);
+
+/* The log-probs of a batch whose `half` is set. */
+static inline const uint16_t *ft_batch_logp16(const ft_batch *b)
+{
+    return (const uint16_t *)(const void *)b->logp;
+}
 
 typedef struct ft_grid ft_grid;
 

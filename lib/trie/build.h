@@ -23,11 +23,12 @@ typedef struct ft_tail_summary {
     uint64_t n_links;
     uint64_t n_folded; /* tokens of all suffixes */
     uint64_t n_tail;   /* tokens that are stored for them */
+    uint64_t n_flags;  /* as many tokens would take what the links' flags do */
     bool measured, kept;
 } ft_tail_summary;
 
 /* Equation 1: with k tokens a suffix, of which the share alpha is stored, tails pay if
- * alpha < 1 - 1 / k. */
+ * alpha < 1 - 1 / k. It leaves the flags out; here they count. */
 static inline double ft_tail_alpha(const ft_tail_summary *s)
 {
     return s->n_folded ? (double)s->n_tail / (double)s->n_folded : 1.0;
@@ -35,17 +36,18 @@ static inline double ft_tail_alpha(const ft_tail_summary *s)
 
 static inline double ft_tail_limit(const ft_tail_summary *s)
 {
-    return s->n_folded ? 1.0 - (double)s->n_links / (double)s->n_folded : 0.0;
+    const uint64_t cost = s->n_links + s->n_flags;
+    return cost < s->n_folded ? 1.0 - (double)cost / (double)s->n_folded : 0.0;
 }
 
 static inline bool ft_tails_pay(const ft_tail_summary *s)
 {
-    return s->n_tail + s->n_links < s->n_folded; /* the same, times n_folded */
+    return s->n_tail + s->n_links + s->n_flags < s->n_folded; /* times n_folded */
 }
 
 typedef struct ft_build_options {
     const char *layout;   /* a name of ft_layout_name; NULL: the default */
-    ft_tails_when tails;  /* with layout narrow */
+    ft_tails_when tails;  /* over a layout that takes them */
     bool ids;             /* store key numbers */
     int compress_level;   /* zstd level of the sections; 0: stored plain */
     uint32_t n_threads;   /* 0: one a processor */
@@ -58,7 +60,7 @@ typedef struct ft_build_summary {
     ft_tail_summary tails;
 } ft_build_summary;
 
-/* FT_EINVAL for an unknown layout, or tails with one that has none. */
+/* FT_EINVAL for an unknown layout, or tails over one that does not take them. */
 ft_status ft_builder_open(ft_builder **out, const ft_build_options *options,
                           ft_error *err);
 
@@ -87,5 +89,6 @@ void ft_builder_close(ft_builder *b);
 /* Layouts by number, NULL past the last; the default is number 0. */
 const char *ft_layout_name(uint32_t i);
 const char *ft_layout_summary(uint32_t i);
+bool ft_layout_takes_tails(uint32_t i);
 
 #endif

@@ -14,9 +14,8 @@ ft_status ft_builder_open(ft_builder **out, const ft_build_options *options,
     const ft_layout *layout = ft_layout_by_name(options->layout);
     if (!layout)
         return ft_fail(err, FT_EINVAL, "no layout is called '%s'", options->layout);
-    if (options->tails && layout != &ft_layout_narrow)
-        return ft_fail(err, FT_EINVAL, "tails go with layout narrow, not with %s",
-                       layout->name);
+    if (options->tails && !ft_tails_form_over(layout))
+        return ft_fail(err, FT_EINVAL, "layout %s takes no tails", layout->name);
     if (options->compress_level < 0 || options->compress_level > ZSTD_maxCLevel())
         return ft_fail(err, FT_EINVAL, "compression level %d is not within 0 to %d",
                        options->compress_level, ZSTD_maxCLevel());
@@ -24,7 +23,9 @@ ft_status ft_builder_open(ft_builder **out, const ft_build_options *options,
     if (!b)
         return FT_ENOMEM;
     b->layout = layout;
-    b->tails = layout == &ft_layout_narrow_tails ? FT_TAILS_ALWAYS : options->tails;
+    b->tails = ft_tails_form_of(layout) ? FT_TAILS_ALWAYS : options->tails;
+    b->form = ft_tails_form_of(layout) ? ft_tails_form_of(layout)
+                                       : ft_tails_form_over(layout);
     b->compress_level = options->compress_level;
     b->n_threads = options->n_threads;
     b->block_bytes = options->block_bytes;
@@ -77,16 +78,17 @@ ft_status ft_builder_finish(ft_builder *b, ft_sink *out, ft_build_summary *summa
     h->max_token = l->max_token;
     l->n_highs = map.spans[map.n_spans].highs;
     ft_tail_summary tails = {0};
-    st = b->tails ? ft_tails_build(&w, &map, b->tails == FT_TAILS_IF_THEY_PAY, &tails)
+    st = b->tails ? ft_tails_build(&w, &map, b->form, b->tails == FT_TAILS_IF_THEY_PAY,
+                                   &tails)
                   : b->layout->build(&w, &map);
     if (st == FT_OK)
         st = ft_writer_finish(&w);
     if (st == FT_OK)
         *summary = (ft_build_summary){
-            .n_keys = l->n_keys,
-            .n_nodes = l->n_nodes,
+            .n_keys = h->n_keys,
+            .n_nodes = h->n_nodes,
             .file_bytes = h->file_bytes,
-            .bits_per_node = (double)h->file_bytes * 8 / (double)l->n_nodes,
+            .bits_per_node = (double)h->file_bytes * 8 / (double)h->n_nodes,
             .tails = tails,
         };
     ft_writer_close(&w);

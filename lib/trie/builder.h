@@ -7,9 +7,11 @@
 
 #include "trie/build.h"
 #include "trie/layout.h"
+#include "trie/tails.h"
 
 struct ft_builder {
     const ft_layout *layout;
+    const ft_tails_form *form; /* of tails, over the layout or its own */
     ft_tails_when tails;
     int compress_level;
     uint32_t n_threads;

@@ -8,6 +8,14 @@
  * nodes with children store whether they do.
  *
  * Numbers of nodes stay those of LOUDS, so the order of ties and key numbers do.
+ *
+ * Siblings ascend, and codes make no use of it. What that would save was modelled over
+ * the blocks of 10 million synthetic keys, 6.1 million titles and 149,000 lemmas, for
+ * aligned runs of 32 to 128 siblings and with a flag a run: 0.1 to 0.6% of the index as
+ * differences to the first rank, 0.4 to 1.3% in Elias-Fano's form class by class, 0.6
+ * to 1.9% in that of all ranks. But searches compare codes: from rank to code takes
+ * 7.7 ns a child, decoding 0.6 to 2.9, and a table of it takes more than is saved. So
+ * there is one kind of block.
  */
 #ifndef FT_TRIE_COMPACT_H
 #define FT_TRIE_COMPACT_H

@@ -29,12 +29,12 @@ enum {
 };
 
 /* How a set of tokens is stored; the smaller one is taken, a bitmap if equal. */
-enum { FT_SET_BITMAP = 0, FT_SET_LIST = 1 };
+enum { FT_SET_BITMAP = 0, FT_SET_SPARSE = 1 };
 
 typedef struct ft_compact_region {
     uint64_t n_nodes;
     uint32_t level;                  /* of its first node: 0, then 2 or more */
-    uint32_t form;                   /* FT_SET_BITMAP or FT_SET_LIST */
+    uint32_t form;                   /* FT_SET_BITMAP or FT_SET_SPARSE */
     uint32_t n_tokens;               /* different tokens on the edges into its nodes */
     uint32_t size[FT_CODE_CLASSES];  /* tokens of each class; region 0: 0 */
     uint32_t width[FT_CODE_CLASSES]; /* bits a code, at most 32; region 0: 0 */

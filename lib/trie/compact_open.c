@@ -37,8 +37,10 @@ static ft_status check_region(const ft_trie *t, const ft_compact_region *r, uint
         n += r->size[c];
         widths |= r->width[c];
     }
-    if (r->form > FT_SET_LIST || r->zero != 0)
-        return bad_region(err, i, "set form is not known");
+    if (r->form != ft_token_set_form(r->n_tokens, (uint64_t)t->max_token + 1))
+        return bad_region(err, i, "not the smaller form of its token set");
+    if (r->zero != 0)
+        return bad_region(err, i, "unused bytes are not zero");
     if (r->n_nodes == 0 || r->n_nodes > t->n_nodes - *node)
         return bad_region(err, i, "nodes out of range");
     if (i == 0 && (r->level != 0 || n != 0 || widths != 0 ||

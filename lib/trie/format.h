@@ -93,6 +93,17 @@ typedef struct ft_index_front {
     ft_section_entry table[FT_MAX_SECTIONS];
 } ft_index_front;
 
+/* The section FT_SECTION_TREE: what is left of the trie beside the tails. */
+typedef struct ft_index_tree {
+    uint64_t n_nodes; /* the root included */
+    uint32_t depth;
+    uint32_t zero;
+} ft_index_tree;
+
+static_assert(sizeof(ft_index_tree) == 16, "see ft-index(5)");
+static_assert(offsetof(ft_index_tree, depth) == 8, "see ft-index(5)");
+static_assert(offsetof(ft_index_tree, zero) == 12, "see ft-index(5)");
+
 /* Plain, or a zstd frame for each FT_SECTION_PIECE bytes. */
 enum { FT_ENCODING_PLAIN = 0, FT_ENCODING_ZSTD = 1 };
 
@@ -109,10 +120,11 @@ enum {
     FT_SECTION_HIGH_RANK = 9,
     FT_SECTION_HIGH = 10,
     FT_SECTION_IDS = 11,
-    FT_SECTION_TAIL = 16, /* 16 to 19: layout narrow-tails (tails.h) */
+    FT_SECTION_TAIL = 16, /* 16 to 20: layouts with tails (tails.h) */
     FT_SECTION_LINK_FLAGS = 17,
     FT_SECTION_LINK_RANK = 18,
     FT_SECTION_LINK_HIGH = 19,
+    FT_SECTION_TREE = 20,
     FT_SECTION_REGIONS = 32, /* 32 to 43: layout compact (compact_format.h) */
     FT_SECTION_TOKEN_SETS = 33,
     FT_SECTION_TOKEN_CLASSES = 34,
@@ -133,7 +145,9 @@ enum {
     FT_LAYOUT_NARROW = 1,
     FT_LAYOUT_WIDE = 2,
     FT_LAYOUT_COMPACT = 3,
-    FT_LAYOUT_NARROW_TAILS = 4
+    FT_LAYOUT_NARROW_TAILS = 4,
+    FT_LAYOUT_WIDE_TAILS = 5,
+    FT_LAYOUT_COMPACT_TAILS = 6
 };
 
 /* Offset of the section behind one that ends at `end`. */

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "trie/image.h"
+#include "trie/tails.h"
 
 static ft_status map_file(ft_index *ix, ft_error *err)
 {
@@ -127,6 +128,8 @@ void ft_index_close(ft_index *ix)
         return;
     for (uint32_t i = 0; i < FT_MAX_SECTIONS; i++)
         free(ix->owned[i]);
+    if (ix->trie.layout && ix->layout->close)
+        ix->layout->close(&ix->trie);
     free((void *)ix->trie.layout);
     if (ix->mapped)
         munmap((void *)ix->bytes, ix->n_bytes);
@@ -167,18 +170,9 @@ uint64_t ft_index_file_bytes(const ft_index *ix)
 
 bool ft_index_tails(const ft_index *ix, ft_tail_summary *out)
 {
-    const ft_trie *t = &ix->trie;
-    if (ix->layout != &ft_layout_narrow_tails)
+    if (!ft_tails_form_of(ix->layout))
         return false;
-    *out = (ft_tail_summary){.measured = true, .kept = true};
-    for (uint32_t i = 0; i < ix->front.header.n_sections; i++) {
-        const ft_section_entry *e = &ix->front.table[i];
-        if (e->type == FT_SECTION_LINK_HIGH)
-            out->n_links = e->items;
-        else if (e->type == FT_SECTION_TAIL)
-            out->n_tail = e->items;
-    }
-    out->n_folded = t->n_nodes - t->n_numbered + out->n_links;
+    ft_tails_summarise(&ix->trie, out);
     return true;
 }
 

@@ -3,9 +3,11 @@
 
 #include "trie/build.h"
 #include "trie/checksum.h"
+#include "trie/tails.h"
 
-static const ft_layout *const layouts[] = {&ft_layout_compact, &ft_layout_narrow,
-                                           &ft_layout_wide, &ft_layout_narrow_tails};
+static const ft_layout *const layouts[] = {
+    &ft_layout_compact,      &ft_layout_narrow,     &ft_layout_wide,
+    &ft_layout_narrow_tails, &ft_layout_wide_tails, &ft_layout_compact_tails};
 
 enum { N_LAYOUTS = sizeof layouts / sizeof *layouts };
 
@@ -42,6 +44,11 @@ const char *ft_layout_summary(uint32_t i)
     return i < N_LAYOUTS ? layouts[i]->summary : NULL;
 }
 
+bool ft_layout_takes_tails(uint32_t i)
+{
+    return i < N_LAYOUTS && ft_tails_form_over(layouts[i]);
+}
+
 static const struct {
     uint32_t type;
     const char *name;
@@ -61,6 +68,7 @@ static const struct {
     {FT_SECTION_LINK_FLAGS, "link-flags"},
     {FT_SECTION_LINK_RANK, "link-rank"},
     {FT_SECTION_LINK_HIGH, "link-high"},
+    {FT_SECTION_TREE, "tree"},
     {FT_SECTION_REGIONS, "regions"},
     {FT_SECTION_TOKEN_SETS, "token-sets"},
     {FT_SECTION_TOKEN_CLASSES, "token-classes"},

@@ -28,19 +28,23 @@ typedef struct ft_layout {
     ft_status (*build)(ft_writer *w, ft_level_map *map);
 
     /* Fill trie->ops, trie->n_numbered if it is not n_nodes, trie->layout (one
-     * allocation, the caller frees it), trie->ids and trie->id_bits from the sections;
-     * the rest of *trie is filled already. Checks that the sections are those of the
-     * layout, and their sizes against the header. On failure trie->layout is NULL or
-     * still to be freed. */
+     * allocation, the caller frees it after `close`), trie->ids and trie->id_bits from
+     * the sections; the rest of *trie is filled already. Checks that the sections are
+     * those of the layout, and their sizes against the header. On failure trie->layout
+     * is NULL or still to be freed. */
     ft_status (*open)(ft_trie *trie, const ft_sections *sections, ft_error *err);
 
     /* Check the bytes, so that afterwards every accessor stays in bounds and every walk
      * ends: directories, tree shape, depth, counts, fields and labels within range. */
     ft_status (*verify)(const ft_trie *trie, uint32_t n_threads, ft_error *err);
+
+    /* Free what trie->layout has beside itself, however far `open` got. NULL: nothing.
+     */
+    void (*close)(ft_trie *trie);
 } ft_layout;
 
 extern const ft_layout ft_layout_narrow, ft_layout_wide, ft_layout_compact,
-    ft_layout_narrow_tails;
+    ft_layout_narrow_tails, ft_layout_wide_tails, ft_layout_compact_tails;
 
 /* Rows by number (NULL past the last), by name (NULL name: the default) and by id; NULL
  * where there is none. */

@@ -41,14 +41,19 @@ const ft_group *ft_group_next(ft_group_iter *it, unsigned *n)
     return g;
 }
 
+void ft_chunk_free(ft_chunk *c)
+{
+    free(c->highs);
+    free(c->numbers);
+    free(c);
+}
+
 void ft_levels_free(ft_levels *l)
 {
     for (uint64_t i = 0; i < l->n_levels; i++)
         for (ft_chunk *c = l->level[i].head, *next; c; c = next) {
             next = c->next;
-            free(c->highs);
-            free(c->numbers);
-            free(c);
+            ft_chunk_free(c);
         }
     free(l->level);
     *l = (ft_levels){0};

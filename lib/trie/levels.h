@@ -141,6 +141,7 @@ static inline const ft_group *ft_token_groups_next(ft_token_iter *it, unsigned *
     return g;
 }
 
+void ft_chunk_free(ft_chunk *c);
 void ft_levels_free(ft_levels *l);
 
 #endif

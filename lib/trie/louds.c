@@ -13,7 +13,13 @@ unsigned ft_louds_flags(const ft_trie *t, uint64_t node)
     return ft_louds_flags_of(t->layout, node);
 }
 
-void ft_louds_fetch(const ft_trie *t, uint64_t node)
+void ft_louds_fetch_node(const ft_trie *t, uint64_t node)
+{
+    const ft_louds *l = t->layout;
+    __builtin_prefetch(l->terminal.words + node / 64);
+}
+
+void ft_louds_fetch_children(const ft_trie *t, uint64_t node)
 {
     const ft_louds *l = t->layout;
     if (node == 0)

@@ -30,15 +30,11 @@ static inline FT_HD ft_range ft_louds_children_of(const ft_louds *l, uint64_t no
     return (ft_range){start - node + 1, ft_bitvec_next0(&l->louds, start) - start};
 }
 
-/* The parent of a node, which is not the root. */
-static inline FT_HD uint64_t ft_louds_parent_of(const ft_louds *l, uint64_t node)
-{
-    return ft_bitvec_select1(&l->louds, node - 1) - node + 1;
-}
-
 static inline FT_HD unsigned ft_louds_flags_of(const ft_louds *l, uint64_t node)
 {
     const bool terminal = ft_bit_get(l->terminal.words, node);
+    if (!terminal && node)
+        return FT_NODE_HAS_CHILDREN;
     const bool parent = ft_bit_get(l->louds.words, ft_louds_run_start(l, node));
     return (terminal ? FT_NODE_TERMINAL : 0) | (parent ? FT_NODE_HAS_CHILDREN : 0);
 }
@@ -46,7 +42,8 @@ static inline FT_HD unsigned ft_louds_flags_of(const ft_louds *l, uint64_t node)
 /* Accessors for ft_trie_ops. */
 ft_range ft_louds_children(const ft_trie *t, uint64_t node);
 unsigned ft_louds_flags(const ft_trie *t, uint64_t node);
-void ft_louds_fetch(const ft_trie *t, uint64_t node);
+void ft_louds_fetch_node(const ft_trie *t, uint64_t node);
+void ft_louds_fetch_children(const ft_trie *t, uint64_t node);
 uint64_t ft_louds_terminal_rank(const ft_trie *t, uint64_t node);
 uint64_t ft_louds_seek(const ft_trie *t, uint64_t node);
 ft_visit ft_louds_visit(const ft_trie *t, uint64_t node, uint64_t *place);
@@ -58,13 +55,10 @@ ft_status ft_louds_open(ft_louds *l, ft_trie *trie, const ft_sections *sections,
                         uint32_t *n_used, ft_error *err);
 ft_status ft_louds_verify(const ft_trie *trie, uint32_t n_threads, ft_error *err);
 
-/* Its parts: the tree; where its levels end (room for FT_MAX_KEY_TOKENS + 1 of them, or
- * NULL) and how deep it is, once the tree is right; which nodes end keys. */
-ft_status ft_louds_verify_tree(const ft_louds *l, uint32_t n_threads, ft_error *err);
+/* Where the levels of a tree that is right end (room for FT_MAX_KEY_TOKENS + 1 of them,
+ * or NULL), and how deep it is. */
 ft_status ft_louds_levels(const ft_louds *l, uint64_t *ends, uint32_t *depth,
                           ft_error *err);
-ft_status ft_louds_verify_terminals(const ft_trie *t, uint32_t n_threads,
-                                    ft_error *err);
 
 /* A bit vector's sections: write them, find them, check them in parallel. rank_type or
  * hints_type 0: there is no such directory. */

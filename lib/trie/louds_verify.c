@@ -105,7 +105,7 @@ static ft_status count_words(void *arg, uint64_t begin, uint64_t end, ft_error *
     return FT_OK;
 }
 
-ft_status ft_louds_verify_terminals(const ft_trie *t, uint32_t n_threads, ft_error *err)
+static ft_status verify_terminals(const ft_trie *t, uint32_t n_threads, ft_error *err)
 {
     const ft_louds *l = t->layout;
     counter c = {.words = l->terminal.words};
@@ -123,7 +123,7 @@ ft_status ft_louds_verify_terminals(const ft_trie *t, uint32_t n_threads, ft_err
     return ft_ids_verify(t, n_threads, err);
 }
 
-ft_status ft_louds_verify_tree(const ft_louds *l, uint32_t n_threads, ft_error *err)
+static ft_status verify_tree(const ft_louds *l, uint32_t n_threads, ft_error *err)
 {
     const ft_status st = ft_vector_verify(&l->louds, "louds", n_threads, err);
     return st == FT_OK ? ft_parallel(ft_bitvec_blocks(l->louds.n_bits), PIECE_BLOCKS,
@@ -134,8 +134,8 @@ ft_status ft_louds_verify_tree(const ft_louds *l, uint32_t n_threads, ft_error *
 ft_status ft_louds_verify(const ft_trie *trie, uint32_t n_threads, ft_error *err)
 {
     const ft_louds *l = trie->layout;
-    ft_status st = ft_louds_verify_tree(l, n_threads, err);
+    ft_status st = verify_tree(l, n_threads, err);
     if (st == FT_OK)
         st = check_depth(trie, l, err);
-    return st == FT_OK ? ft_louds_verify_terminals(trie, n_threads, err) : st;
+    return st == FT_OK ? verify_terminals(trie, n_threads, err) : st;
 }

@@ -5,7 +5,12 @@
 #include "trie/parallel.h"
 #include "trie/probe.h"
 
-enum { PIECE_LABELS = 1 << 16, RUN_LABELS = 4096 };
+enum {
+    PIECE_LABELS = 1 << 16,
+    RUN_LABELS = 4096,
+    FETCH_LABELS = 512, /* fetched ahead, at most */
+    LINE_LABELS = 32    /* of a cache line */
+};
 
 static unsigned high_width(uint32_t max_token)
 {
@@ -23,7 +28,8 @@ static void widen(const uint16_t *low, uint64_t n, uint32_t *out)
         out[i] = low[i];
 }
 
-void ft_narrow_labels(const ft_trie *t, uint64_t first, uint64_t count, uint32_t *out)
+static void narrow_labels(const ft_trie *t, uint64_t first, uint64_t count,
+                          uint32_t *out)
 {
     const ft_narrow *l = t->layout;
     const uint64_t at = first - 1;
@@ -51,8 +57,8 @@ static uint64_t narrow_find(const ft_trie *t, ft_range range, uint32_t token)
     return ft_narrow_find_in(t->layout, range, token);
 }
 
-uint32_t ft_narrow_probe(const ft_trie *t, uint64_t first, uint32_t count,
-                         const uint64_t *filter, uint32_t *places, uint32_t *codes)
+static uint32_t narrow_probe(const ft_trie *t, uint64_t first, uint32_t count,
+                             const uint64_t *filter, uint32_t *places, uint32_t *codes)
 {
     const ft_narrow *l = t->layout;
     const uint16_t *low = l->low + first - 1;
@@ -62,11 +68,13 @@ uint32_t ft_narrow_probe(const ft_trie *t, uint64_t first, uint32_t count,
     return n;
 }
 
-void ft_narrow_fetch_run(const ft_trie *t, ft_range children)
+static void narrow_fetch_run(const ft_trie *t, ft_range children)
 {
     const ft_narrow *l = t->layout;
     const uint64_t at = children.first - 1;
-    __builtin_prefetch(l->low + at);
+    const uint64_t n = children.count < FETCH_LABELS ? children.count : FETCH_LABELS;
+    for (uint64_t i = 0; i < n; i += LINE_LABELS)
+        __builtin_prefetch(l->low + at + i);
     if (l->high_bits) {
         __builtin_prefetch(l->flags.words + at / 64);
         __builtin_prefetch(l->flags.rank + at / FT_BLOCK_BITS * 2);
@@ -75,17 +83,17 @@ void ft_narrow_fetch_run(const ft_trie *t, ft_range children)
 
 static const ft_trie_ops narrow_ops = {
     .children = ft_louds_children,
-    .labels = ft_narrow_labels,
+    .labels = narrow_labels,
     .find = narrow_find,
     .flags = ft_louds_flags,
     .terminal_rank = ft_louds_terminal_rank,
     .seek = ft_louds_seek,
     .visit = ft_louds_visit,
-    .codes = ft_narrow_labels,
-    .probe = ft_narrow_probe,
-    .fetch_node = ft_louds_fetch,
-    .fetch_children = ft_louds_fetch,
-    .fetch_run = ft_narrow_fetch_run,
+    .codes = narrow_labels,
+    .probe = narrow_probe,
+    .fetch_node = ft_louds_fetch_node,
+    .fetch_children = ft_louds_fetch_children,
+    .fetch_run = narrow_fetch_run,
 };
 
 /* Bits and labels are those of nodes 1, 2, ... */
@@ -98,8 +106,8 @@ static void put_flags(const ft_level_map *map, ft_bits_out *b)
         ft_bits_put(b, g->high, n);
 }
 
-ft_status ft_narrow_fill_low(void *arg, uint64_t at, uint64_t n, uint8_t *out,
-                             ft_error *err)
+static ft_status fill_low(void *arg, uint64_t at, uint64_t n, uint8_t *out,
+                          ft_error *err)
 {
     unsigned n_group, skip;
     ft_group_iter it = ft_map_groups(arg, at / 2 + 1, &skip);
@@ -139,7 +147,7 @@ static ft_status fill_high(void *arg, uint64_t at, uint64_t n, uint8_t *out,
     return FT_OK;
 }
 
-ft_status ft_narrow_build_high(ft_writer *w, const ft_level_map *map)
+static ft_status build_high(ft_writer *w, const ft_level_map *map)
 {
     const ft_levels *l = map->levels;
     const unsigned width = high_width(l->max_token);
@@ -165,9 +173,9 @@ static ft_status narrow_build(ft_writer *w, ft_level_map *map)
     const ft_section low = {FT_SECTION_LABELS_LOW, 0, n, n * 2};
     ft_status st = ft_louds_build(w, map);
     if (st == FT_OK)
-        st = ft_section_fill(w, &low, ft_narrow_fill_low, (void *)map);
+        st = ft_section_fill(w, &low, fill_low, (void *)map);
     if (st == FT_OK)
-        st = ft_narrow_build_high(w, map);
+        st = build_high(w, map);
     return st == FT_OK ? ft_ids_build(w, map) : st;
 }
 
@@ -191,8 +199,8 @@ static ft_status open_high(ft_narrow *l, const ft_sections *s, uint64_t n_labels
                           err);
 }
 
-ft_status ft_narrow_open_labels(ft_narrow *l, const ft_trie *trie, const ft_sections *s,
-                                uint64_t n, uint32_t *n_used, ft_error *err)
+static ft_status open_labels(ft_narrow *l, const ft_trie *trie, const ft_sections *s,
+                             uint64_t n, uint32_t *n_used, ft_error *err)
 {
     const void *data;
     const ft_section_want want = {FT_SECTION_LABELS_LOW, 0, n, n * 2};
@@ -219,7 +227,7 @@ static ft_status narrow_open(ft_trie *trie, const ft_sections *sections, ft_erro
     ft_status st = ft_louds_open(&l->base, trie, sections, &n_used, err);
     if (st != FT_OK)
         return st;
-    if ((st = ft_narrow_open_labels(l, trie, sections, n, &n_used, err)) != FT_OK)
+    if ((st = open_labels(l, trie, sections, n, &n_used, err)) != FT_OK)
         return st;
     return ft_sections_only(sections, n_used, err);
 }
@@ -252,8 +260,8 @@ static ft_status check_labels(void *arg, uint64_t begin, uint64_t end, ft_error 
     return FT_OK;
 }
 
-ft_status ft_narrow_verify_labels(const ft_trie *trie, uint64_t n, uint32_t n_threads,
-                                  ft_error *err)
+static ft_status verify_labels(const ft_trie *trie, uint64_t n, uint32_t n_threads,
+                               ft_error *err)
 {
     const ft_narrow *l = trie->layout;
     ft_status st = FT_OK;
@@ -274,9 +282,7 @@ ft_status ft_narrow_verify_labels(const ft_trie *trie, uint64_t n, uint32_t n_th
 static ft_status narrow_verify(const ft_trie *trie, uint32_t n_threads, ft_error *err)
 {
     const ft_status st = ft_louds_verify(trie, n_threads, err);
-    return st == FT_OK
-               ? ft_narrow_verify_labels(trie, trie->n_nodes - 1, n_threads, err)
-               : st;
+    return st == FT_OK ? verify_labels(trie, trie->n_nodes - 1, n_threads, err) : st;
 }
 
 const ft_layout ft_layout_narrow = {

@@ -37,7 +37,7 @@ static inline FT_HD uint64_t ft_narrow_find_low(const uint16_t *low, uint64_t n,
     const uint16_t *base = low;
     while (n > 1) {
         const uint64_t half = n / 2;
-        base += base[half - 1] < want ? half : 0;
+        base += half & -(uint64_t)(base[half - 1] < want); /* no branch */
         n -= half;
     }
     return *base == want ? (uint64_t)(base - low) : UINT64_MAX;
@@ -55,7 +55,7 @@ static inline FT_HD uint64_t ft_narrow_find_high(const ft_narrow *l, uint64_t at
         const uint32_t label = (uint32_t)high << 16 | l->low[at + i];
         if (n == 1)
             return label == want ? base : UINT64_MAX;
-        base += label < want ? half : 0;
+        base += half & -(uint64_t)(label < want);
         n -= half;
     }
 }
@@ -83,20 +83,5 @@ static inline FT_HD uint64_t ft_narrow_find_in(const ft_narrow *l, ft_range rang
     }
     return place == UINT64_MAX ? UINT64_MAX : range.first + place;
 }
-
-/* Parts of the layout that a layout uses whose struct starts with ft_narrow. */
-void ft_narrow_labels(const ft_trie *t, uint64_t first, uint64_t count, uint32_t *out);
-uint32_t ft_narrow_probe(const ft_trie *t, uint64_t first, uint32_t count,
-                         const uint64_t *filter, uint32_t *places, uint32_t *codes);
-void ft_narrow_fetch_run(const ft_trie *t, ft_range children);
-ft_status ft_narrow_fill_low(void *arg, uint64_t at, uint64_t n, uint8_t *out,
-                             ft_error *err);
-ft_status ft_narrow_build_high(ft_writer *w, const ft_level_map *map);
-
-/* n labels: find their sections and count them; check that none is too large. */
-ft_status ft_narrow_open_labels(ft_narrow *l, const ft_trie *trie, const ft_sections *s,
-                                uint64_t n, uint32_t *n_used, ft_error *err);
-ft_status ft_narrow_verify_labels(const ft_trie *trie, uint64_t n, uint32_t n_threads,
-                                  ft_error *err);
 
 #endif

@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * After these checks every accessor stays in bounds and every walk ends: a tail is
- * marked at its end and is no longer than the depth allows, and a link is a leaf of
- * LOUDS.
+ * marked at its end and is no longer than the depth allows, and a link is a leaf of the
+ * tree.
  */
 #include <stdatomic.h>
 #include <stdlib.h>
 
 #include "base/score.h"
+#include "trie/louds.h"
 #include "trie/parallel.h"
 #include "trie/tails.h"
 
-enum { PIECE_TOKENS = 1 << 16, PIECE_SLOTS = 1 << 14 };
+enum { PIECE_TOKENS = 1 << 16, PIECE_SLOTS = 1 << 14, RUN_LABELS = 4096 };
 
 typedef struct survey {
     const ft_trie *trie;
-    const uint64_t *ends; /* of the levels in LOUDS: the node behind the last */
+    const uint64_t *ends; /* of the tree's levels: the node behind the last */
     uint32_t n_levels;
     _Atomic uint64_t n_in_tails; /* nodes */
     _Atomic uint32_t depth;
@@ -71,29 +72,32 @@ static ft_status bad_link(uint64_t node, const char *what, ft_error *err)
                    (unsigned long long)node, what);
 }
 
-/* A link, and how deep its tail goes. The tail has an end, so that the scan of one that
- * starts in bounds stays there. */
+/* A link, how many nodes are in its tail and how deep that goes. The last tail has an
+ * end, so that the scan of one that starts in bounds stays there. */
 static ft_status check_link(const survey *s, uint64_t node, uint32_t *n_below,
                             uint32_t *depth, ft_error *err)
 {
     const ft_tails *l = s->trie->layout;
-    const ft_narrow *n = &l->narrow;
-    const uint64_t at = ft_tails_start(l, node);
+    uint64_t at = ft_tails_start(l, node);
+    uint32_t label;
     bool last = false;
-    if (ft_louds_flags_of(&n->base, node) != FT_NODE_TERMINAL)
+    if (l->inner.ops->flags(&l->inner, node) != FT_NODE_TERMINAL)
         return bad_link(node, "is no leaf that ends a key", err);
-    if (n->high_bits && ft_bit_get(n->flags.words, node - 1))
-        return bad_link(node, "has a label", err);
     if (at >= l->n_tail)
         return bad_link(node, "starts beyond the tail", err);
+    if (l->slots) {
+        l->inner.ops->labels(&l->inner, node, 1, &label);
+        if (label >> FT_TAIL_SLOT_BITS)
+            return bad_link(node, "has a label", err);
+        ft_tails_token(l, at++, &last); /* of the link itself */
+        if (last)
+            return bad_link(node, "has a tail of one token", err);
+    }
     *depth = level_of(s, node);
-    ft_tails_token(l, at, &last);
-    if (last)
-        return bad_link(node, "has a tail of one token", err);
     for (*n_below = 0; !last; ++*n_below, ++*depth) {
         if (*depth >= s->trie->depth)
             return bad_link(node, "goes deeper than the trie", err);
-        ft_tails_token(l, at + *n_below + 1, &last);
+        ft_tails_token(l, at++, &last);
     }
     return FT_OK;
 }
@@ -142,29 +146,53 @@ static ft_status check_all_links(survey *s, uint32_t n_threads, ft_error *err)
     return FT_OK;
 }
 
+/* The inner layout took what is in slots for labels, with all of 16 bits. */
+static ft_status check_labels(void *arg, uint64_t begin, uint64_t end, ft_error *err)
+{
+    const ft_trie *t = arg;
+    uint32_t labels[RUN_LABELS];
+    for (uint64_t i = begin; i < end; i += RUN_LABELS) {
+        const uint64_t n = end - i < RUN_LABELS ? end - i : RUN_LABELS;
+        t->ops->labels(t, i + 1, n, labels);
+        for (uint64_t j = 0; j < n; j++)
+            if (labels[j] > t->max_token)
+                return ft_fail(
+                    err, FT_EFORMAT, "node %llu: token %u, the largest is to be %u",
+                    (unsigned long long)(i + j + 1), labels[j], t->max_token);
+    }
+    return FT_OK;
+}
+
+/* A level ends where the first child of its own first nodes is. */
+static void find_ends(const ft_trie *inner, uint64_t *ends)
+{
+    uint64_t node = 0;
+    for (uint32_t level = 0; level <= inner->depth; level++) {
+        uint64_t place = inner->ops->seek(inner, node);
+        node = inner->ops->visit(inner, node, &place).children.first;
+        ends[level] = node;
+    }
+}
+
 ft_status ft_tails_verify(const ft_trie *trie, uint32_t n_threads, ft_error *err)
 {
     const ft_tails *l = trie->layout;
-    survey s = {.trie = trie};
-    uint32_t depth = 0;
-    uint64_t *ends = ft_calloc(FT_MAX_KEY_TOKENS + 1, sizeof *ends, err);
-    if (!ends)
-        return FT_ENOMEM;
-    ft_status st = ft_louds_verify_tree(&l->narrow.base, n_threads, err);
-    if (st == FT_OK)
-        st = ft_louds_levels(&l->narrow.base, ends, &depth, err);
-    if (st == FT_OK)
-        st = ft_louds_verify_terminals(trie, n_threads, err);
+    const ft_layout *inner = l->form->inner;
+    survey s = {.trie = trie, .n_levels = l->inner.depth + 1, .depth = l->inner.depth};
+    ft_status st = inner->verify(&l->inner, n_threads, err);
     if (st == FT_OK)
         st = check_tail(trie, n_threads, err);
-    if (st == FT_OK) {
-        s.ends = ends;
-        s.n_levels = depth + 1;
-        s.depth = depth;
-        st = check_all_links(&s, n_threads, err);
-    }
-    if (st == FT_OK)
-        st = ft_narrow_verify_labels(trie, trie->n_numbered - 1, n_threads, err);
+    if (st != FT_OK)
+        return st;
+    uint64_t *ends = ft_calloc(s.n_levels, sizeof *ends, err);
+    if (!ends)
+        return FT_ENOMEM;
+    find_ends(&l->inner, ends);
+    s.ends = ends;
+    st = check_all_links(&s, n_threads, err);
+    if (st == FT_OK && l->slots)
+        st = ft_parallel(trie->n_numbered - 1, PIECE_TOKENS, n_threads, check_labels,
+                         (void *)trie, err);
     free(ends);
     return st;
 }

@@ -10,84 +10,99 @@
 /* The nodes of a level that are still to come. */
 typedef struct level_rest {
     ft_token_iter it;
-    const ft_group *group; /* NULL: none is read yet, or the level is at its end */
+    const ft_group *group; /* NULL: none is read yet */
     unsigned at, n;        /* of the group */
+    bool ended;
     uint32_t tokens[FT_GROUP_NODES];
 } level_rest;
 
 struct ft_key_walk {
+    ft_levels *levels;
+    bool spend;
     uint64_t n_levels;
-    level_rest *levels;
+    level_rest *rest;
     uint32_t *path;
-    uint32_t depth; /* of the node visited last */
-    bool child;     /* it has children */
+    uint32_t depth; /* of the key handed out last */
+    uint32_t next;  /* tokens that the key behind it shares with it */
+    bool more;      /* there is such a key */
 };
 
-ft_status ft_key_walk_open(ft_key_walk **out, const ft_levels *levels, ft_error *err)
+ft_status ft_key_walk_open(ft_key_walk **out, ft_levels *levels, bool spend,
+                           ft_error *err)
 {
     ft_key_walk *w = ft_new(ft_key_walk, err);
     if (!w)
         return FT_ENOMEM;
-    w->n_levels = levels->n_levels;
-    w->levels = ft_calloc(w->n_levels, sizeof *w->levels, err);
+    *w = (ft_key_walk){.levels = levels,
+                       .spend = spend,
+                       .n_levels = levels->n_levels,
+                       .more = levels->n_nodes > 1};
+    w->rest = ft_calloc(w->n_levels, sizeof *w->rest, err);
     w->path = ft_calloc(w->n_levels, sizeof *w->path, err);
-    if (!w->levels || !w->path) {
+    if (!w->rest || !w->path) {
         ft_key_walk_close(w);
         return FT_ENOMEM;
     }
     for (uint64_t i = 0; i < w->n_levels; i++)
-        w->levels[i].it = ft_token_groups_from(levels, i);
-    w->child = levels->n_nodes > 1;
+        w->rest[i].it = ft_token_groups_from(levels, i);
     *out = w;
     return FT_OK;
 }
 
-/* Is there a node to come on the level, and does it have the bit `first`? */
-static bool next_is(ft_key_walk *w, uint32_t level, bool first)
+/* Chunks of a level before one of them, or, NULL, all. */
+static void free_chunks(ft_level *level, const ft_chunk *before)
 {
-    level_rest *r = &w->levels[level];
-    if (r->at == r->n) {
-        r->group = ft_token_groups_next(&r->it, &r->n, r->tokens);
-        r->at = 0;
-        if (r->group && r->it.groups.level != level) {
-            r->group = NULL;
-            r->n = 0;
-        }
+    while (level->head && level->head != before) {
+        ft_chunk *c = level->head;
+        level->head = c->next;
+        ft_chunk_free(c);
     }
-    return r->group && (r->group->first >> r->at & 1) == first;
 }
 
-/* Visit the next node of the level that the walk is on. Does it end a key? */
-static bool visit(ft_key_walk *w)
+/* Is there a node to come on a level? */
+static bool fill(ft_key_walk *w, uint32_t level)
 {
-    level_rest *r = &w->levels[w->depth];
-    const unsigned i = r->at++;
-    w->path[w->depth - 1] = r->tokens[i];
-    w->child = r->group->child >> i & 1;
-    return r->group->terminal >> i & 1;
+    level_rest *r = &w->rest[level];
+    if (r->at < r->n || r->ended)
+        return !r->ended;
+    r->group = ft_token_groups_next(&r->it, &r->n, r->tokens);
+    r->ended = !r->group || r->it.groups.level != level;
+    r->at = 0;
+    if (w->spend)
+        free_chunks(&w->levels->level[level], r->ended ? NULL : r->it.groups.chunk);
+    return !r->ended;
 }
 
-bool ft_key_walk_next(ft_key_walk *w, const uint32_t **tokens, uint32_t *n,
-                      uint32_t *lcp)
+/* Is the next node of a level a sibling of the one before it? */
+static bool sibling_follows(ft_key_walk *w, uint32_t level)
 {
-    uint32_t shared = w->depth;
-    bool ends = false;
-    while (!ends) {
-        if (w->child) {
-            w->depth++;
-            next_is(w, w->depth, true);
-        } else {
-            while (w->depth && !next_is(w, w->depth, false))
-                w->depth--;
-            if (w->depth == 0)
-                return false;
-            shared = w->depth - 1 < shared ? w->depth - 1 : shared;
-        }
-        ends = visit(w);
+    const level_rest *r = &w->rest[level];
+    return fill(w, level) && !(r->group->first >> r->at & 1);
+}
+
+bool ft_key_walk_next(ft_key_walk *w, ft_walked_key *key)
+{
+    const uint32_t lcp = w->next;
+    bool child = true, ends = false;
+    if (!w->more)
+        return false;
+    for (w->depth = lcp; !ends;) {
+        level_rest *r = &w->rest[++w->depth];
+        fill(w, w->depth);
+        const unsigned i = r->at++;
+        w->path[w->depth - 1] = r->tokens[i];
+        child = r->group->child >> i & 1;
+        ends = r->group->terminal >> i & 1;
     }
-    *tokens = w->path;
-    *n = w->depth;
-    *lcp = shared;
+    w->next = w->depth;
+    if (!child) {
+        uint32_t level = w->depth;
+        while (level && !sibling_follows(w, level))
+            level--;
+        w->more = level > 0;
+        w->next = level ? level - 1 : 0;
+    }
+    *key = (ft_walked_key){w->path, w->depth, lcp, lcp > w->next ? lcp : w->next};
     return true;
 }
 
@@ -95,7 +110,7 @@ void ft_key_walk_close(ft_key_walk *w)
 {
     if (!w)
         return;
-    free(w->levels);
+    free(w->rest);
     free(w->path);
     free(w);
 }

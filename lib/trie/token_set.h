@@ -1,26 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A set of tokens with rank and select: a bitmap over the ids, or a sorted list where
- * ids are sparse. A token's rank is its id among those who number the set's members.
+ * A set of tokens with rank and select: a bitmap over the ids, or, where few of them
+ * are members, Elias-Fano's form. A token's rank is its id among those who number the
+ * set's members.
  *
- * In a file, padded to 8 bytes: as a list, n u32. As a bitmap over n_ids ids,
- * n_ids / 512 + 1 blocks of 512 bits; a u32 a block, the members before it; a u32 for
- * every 512th member from the first on, that member (a hint).
+ * In a file, padded to 8 bytes. As a bitmap over n_ids ids: n_ids / 512 + 1 blocks of
+ * 512 bits; a u32 a block, the members before it; a u32 for every 512th member from the
+ * first on, that member (a hint). Sparse: a packed array of the low bits of the n
+ * members, floor(log2(n_ids / n)) of each; a bit vector of a one for each member, and
+ * behind those of every value of the bits above, members or not, a zero; its rank
+ * directory.
  */
 #ifndef FT_TRIE_TOKEN_SET_H
 #define FT_TRIE_TOKEN_SET_H
 
 #include "base/bits.h"
 #include "base/mem.h"
+#include "trie/bitvec.h"
 #include "trie/compact_format.h"
 #include "trie/writer.h"
 
 typedef struct ft_token_set {
     uint64_t n_ids; /* the largest token of the library, plus one */
     uint32_t n;
-    const uint32_t *list;
-    const uint64_t *bits; /* NULL: it is a list */
+    const uint64_t *bits; /* NULL: the set is sparse */
     const uint32_t *rank, *hints;
+    unsigned low_bits; /* sparse, from here on */
+    const uint64_t *low;
+    ft_bitvec high;
 } ft_token_set;
 
 /* The smaller form of n tokens, and its bytes. */
@@ -85,11 +92,10 @@ static inline uint64_t ft_set_blocks(uint64_t n_ids)
 /* Writes a set into a section that has been begun: n tokens, ascending. */
 typedef struct ft_token_set_out {
     ft_writer *w;
-    unsigned form;
-    uint64_t n_ids, next_word, word;
-    uint32_t n;
-    uint32_t *rank; /* bitmap: one allocation, the hints behind the counts */
-    uint32_t *hints;
+    ft_token_set set; /* of the words */
+    uint64_t *words;  /* all that is written */
+    uint64_t *bits;   /* of them, the bitmap's or the bit vector's */
+    uint32_t n;       /* members so far */
 } ft_token_set_out;
 
 ft_status ft_token_set_begin(ft_token_set_out *o, ft_writer *w, unsigned form,

@@ -50,8 +50,9 @@ typedef struct ft_trie_ops {
 
     /* Walks in the order of node numbers, without a search for each node: the place of
      * `node`, then the children and flags of the node at *place, which moves to the
-     * node after it. A depth-first walk meets the nodes of each level in that order
-     * too. Nodes in tails leave the place as it is. */
+     * node after it. Where there are no children, children.first is that of the next
+     * node that has some, or n_numbered. A depth-first walk meets the nodes of each
+     * level in that order too. Nodes in tails leave the place as it is. */
     uint64_t (*seek)(const ft_trie *t, uint64_t node);
     ft_visit (*visit)(const ft_trie *t, uint64_t node, uint64_t *place);
 

@@ -45,8 +45,8 @@ static const ft_trie_ops wide_ops = {
     .visit = ft_louds_visit,
     .codes = wide_labels,
     .probe = wide_probe,
-    .fetch_node = ft_louds_fetch,
-    .fetch_children = ft_louds_fetch,
+    .fetch_node = ft_louds_fetch_node,
+    .fetch_children = ft_louds_fetch_children,
     .fetch_run = wide_fetch_run,
 };
 

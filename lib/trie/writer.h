@@ -70,11 +70,6 @@ void ft_section_begin(ft_writer *w, const ft_section *s);
 void ft_section_put(ft_writer *w, const void *data, uint64_t bytes);
 ft_status ft_section_end(ft_writer *w);
 
-static inline void ft_section_put_word(ft_writer *w, uint64_t word)
-{
-    ft_section_put(w, &word, sizeof word);
-}
-
 /* Write header and table over the front of the file; the caller has filled the fields
  * of w->front.header that are the trie's. */
 ft_status ft_writer_finish(ft_writer *w);

@@ -7,7 +7,6 @@
 #include "base/mem.h"
 #include "base/score.h"
 #include "workload/fixmath.h"
-#include "workload/paths.h"
 
 enum {
     N_PATHS = 1 << 16,
@@ -17,7 +16,7 @@ enum {
 struct ft_gridgen {
     ft_gridgen_params p;
     ft_paths keys;  /* what tokens keys have at each position */
-    ft_paths deep;  /* of p.deep only */
+    ft_paths paths; /* of p.paths; none if these are keys */
     uint32_t *seen; /* hash set of the position at hand: token + 1, or 0 */
     uint32_t seen_mask;
     float *falls; /* slope * ln(rank + 1) */
@@ -26,13 +25,16 @@ struct ft_gridgen {
 static const struct preset {
     const char *name, *summary;
     uint32_t head;
-    bool deep;
+    ft_paths_kind paths;
 } presets[] = {
-    {"full", "beams stay wide: all tokens from paths as long as the grid", UINT32_MAX,
-     true},
-    {"model", "a coherent head of 100 tokens a position, the rest noise", 100, false},
+    {"full", "beams stay wide: deep paths, first tokens as likely as each other",
+     UINT32_MAX, FT_PATHS_EVEN},
+    {"popular", "wider still: deep paths, first tokens that lead to many", UINT32_MAX,
+     FT_PATHS_DEEP},
+    {"model", "a coherent head of 100 tokens a position, the rest noise", 100,
+     FT_PATHS_KEYS},
     {"noise", "no head: tokens as frequent as keys have them at that position", 0,
-     false},
+     FT_PATHS_KEYS},
 };
 
 enum { N_PRESETS = sizeof presets / sizeof presets[0] };
@@ -55,7 +57,7 @@ ft_status ft_gridgen_preset(ft_gridgen_params *p, const char *name, ft_error *er
                                      .n_steps = 8,
                                      .n_proposals = 1000,
                                      .head = presets[i].head,
-                                     .deep = presets[i].deep,
+                                     .paths = presets[i].paths,
                                      .slope = 1.1,
                                      .jitter = 0.25};
             return FT_OK;
@@ -101,8 +103,8 @@ ft_status ft_gridgen_open(ft_gridgen **out, const ft_trie *t,
     if (st == FT_OK)
         st = ft_paths_sample(&g->keys, t, FT_PATHS_KEYS, N_PATHS, p->n_steps,
                              ft_mix(p->seed, 1), err);
-    if (st == FT_OK && p->deep)
-        st = ft_paths_sample(&g->deep, t, FT_PATHS_DEEP, N_PATHS, p->n_steps,
+    if (st == FT_OK && p->paths != FT_PATHS_KEYS)
+        st = ft_paths_sample(&g->paths, t, p->paths, N_PATHS, p->n_steps,
                              ft_mix(p->seed, 2), err);
     if (st != FT_OK) {
         ft_gridgen_close(g);
@@ -139,11 +141,17 @@ static const uint32_t *near_path(const ft_paths *p, uint32_t centre, uint64_t ra
     return p->tokens + (uint64_t)i * p->n_steps;
 }
 
+/* What the head is drawn from. */
+static const ft_paths *head_of(const ft_gridgen *g)
+{
+    return g->p.paths == FT_PATHS_KEYS ? &g->keys : &g->paths;
+}
+
 static void fill_row(ft_gridgen *g, uint32_t t, uint32_t centre, uint64_t paths,
                      uint64_t noise, uint32_t *row)
 {
     const uint32_t k = g->p.n_proposals;
-    const ft_paths *head = g->p.deep ? &g->deep : &g->keys;
+    const ft_paths *head = head_of(g);
     uint32_t n = 0;
     memset(g->seen, 0, (g->seen_mask + 1u) * sizeof *g->seen);
     /* All positions draw the same paths, in the same order: that makes them coherent.
@@ -185,7 +193,7 @@ static void fill_logp(const ft_gridgen *g, uint64_t random, float *row)
 void ft_gridgen_query(ft_gridgen *g, uint64_t query, uint32_t *tokens, float *logp)
 {
     uint64_t random = ft_mix(g->p.seed + UINT64_C(0x67726964), query);
-    const ft_paths *head = g->p.deep ? &g->deep : &g->keys;
+    const ft_paths *head = head_of(g);
     const uint32_t centre = (uint32_t)ft_scale(head->n, ft_random(&random));
     const uint64_t paths = ft_random(&random);
     for (uint32_t t = 0; t < g->p.n_steps; t++) {
@@ -200,7 +208,7 @@ void ft_gridgen_close(ft_gridgen *g)
     if (!g)
         return;
     ft_paths_free(&g->keys);
-    ft_paths_free(&g->deep);
+    ft_paths_free(&g->paths);
     free(g->seen);
     free(g->falls);
     free(g);

@@ -12,14 +12,14 @@
 #ifndef FT_WORKLOAD_GRIDGEN_H
 #define FT_WORKLOAD_GRIDGEN_H
 
-#include "trie/trie.h"
+#include "workload/paths.h"
 
 typedef struct ft_gridgen_params {
     uint64_t seed;
     uint32_t n_steps;     /* T: 1 to 65535 */
     uint32_t n_proposals; /* K: 1 to 2^20 */
     uint32_t head;        /* tokens of a position from real paths; beyond K is K */
-    bool deep;            /* head from paths as long as the grid, so that beams live */
+    ft_paths_kind paths;  /* which those are */
     double slope;  /* nats that a log-prob falls as the rank grows e-fold: 0 to 16 */
     double jitter; /* nats that it strays, either way: 0 to 16 */
 } ft_gridgen_params;

@@ -81,7 +81,8 @@ static inline uint32_t likely_token(const ft_keygen *g, uint64_t context, uint32
 {
     const unsigned octave = (unsigned)__builtin_ctzll(random >> 2 | 1 << 10);
     const uint64_t low = ((uint64_t)1 << octave) + (random >> 32 & ft_low_mask(octave));
-    const uint64_t rank = random & 3 ? low : random;
+    const uint64_t often = -(uint64_t)((random & 3) != 0); /* all bits, or none */
+    const uint64_t rank = (low & often) | (random & ~often);
     const uint64_t place = (uint64_t)lo << 32 | width;
     return ft_token_draw(&g->dist, lo, lo + width, ft_mix(context + rank, place));
 }

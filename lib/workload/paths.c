@@ -110,6 +110,58 @@ static void draw_bunches(const levels *l, uint32_t depth, uint64_t *nodes, uint3
     }
 }
 
+/* The first of the nodes of level d + 1 that hang from `node` of level d, d < depth, or
+ * from nodes behind it. */
+static uint64_t first_below(const levels *l, uint32_t d, uint64_t node)
+{
+    const uint64_t end = l->start[d + 1];
+    ft_range children;
+    return next_inner(l->t, node, end, &children) < end ? children.first
+                                                        : l->start[d + 2];
+}
+
+/* A node below a first token, each of these as likely as another that leads `depth`
+ * deep; any of the deepest nodes there. Of 64 first tokens the first that leads so far
+ * is taken, else the one that leads farthest: in a large library most lead nowhere. */
+static uint64_t draw_even(const levels *l, uint32_t depth, uint64_t *random)
+{
+    enum { TRIES = 64 };
+    uint64_t best = 0;
+    uint32_t best_depth = 0;
+    for (int i = 0; i < TRIES && best_depth < depth; i++) {
+        const uint64_t n_first = l->start[2] - l->start[1];
+        uint64_t from = l->start[1] + ft_scale(n_first, ft_random(random));
+        uint64_t end = from + 1;
+        uint32_t d = 1;
+        for (; d < depth; d++) {
+            const uint64_t next = first_below(l, d, from);
+            const uint64_t next_end = first_below(l, d, end);
+            if (next == next_end)
+                break;
+            from = next;
+            end = next_end;
+        }
+        if (d > best_depth) {
+            best_depth = d;
+            best = from + ft_scale(end - from, ft_random(random));
+        }
+    }
+    return best;
+}
+
+static void draw_nodes(const levels *l, ft_paths_kind kind, uint32_t n_steps,
+                       uint64_t *nodes, uint32_t n, uint64_t random)
+{
+    const uint32_t depth = l->t->depth < n_steps ? l->t->depth : n_steps;
+    if (kind == FT_PATHS_DEEP) {
+        draw_bunches(l, depth, nodes, n, &random);
+        return;
+    }
+    for (uint32_t i = 0; i < n; i++)
+        nodes[i] =
+            kind == FT_PATHS_EVEN ? draw_even(l, depth, &random) : draw_key(l, &random);
+}
+
 static int by_tokens(const void *a, const void *b, void *n_steps)
 {
     const uint32_t *x = a, *y = b, n = *(const uint32_t *)n_steps;
@@ -140,10 +192,7 @@ ft_status ft_paths_sample(ft_paths *out, const ft_trie *t, ft_paths_kind kind,
     tokens = ft_calloc(values, sizeof *tokens, err);
     if (!nodes || !tokens)
         goto done;
-    if (kind == FT_PATHS_DEEP)
-        draw_bunches(&l, t->depth < n_steps ? t->depth : n_steps, nodes, n, &seed);
-    for (uint32_t i = 0; kind == FT_PATHS_KEYS && i < n; i++)
-        nodes[i] = draw_key(&l, &seed);
+    draw_nodes(&l, kind, n_steps, nodes, n, seed);
     qsort(nodes, n, sizeof *nodes, by_number); /* climbs touch memory in order */
     for (uint32_t i = 0; i < n; i++)
         put_path(&l, nodes[i], n_steps, tokens + (uint64_t)i * n_steps);

@@ -9,7 +9,8 @@
 
 typedef enum ft_paths_kind {
     FT_PATHS_KEYS, /* to keys, each as likely as another */
-    FT_PATHS_DEEP  /* to nodes n_steps deep, or as deep as the trie is */
+    FT_PATHS_DEEP, /* to nodes n_steps deep, or as deep as the trie is */
+    FT_PATHS_EVEN  /* first tokens as likely as each other, then as deep as they lead */
 } ft_paths_kind;
 
 /* tokens[i][t] lies at i * n_steps + t; FT_NO_TOKEN past the end of a path, and paths

@@ -47,11 +47,11 @@ static inline uint32_t ft_token_draw(const ft_token_dist *d, uint32_t lo, uint32
 {
     const uint32_t i = lo + (uint32_t)ft_scale(hi - lo, random);
     const uint32_t from = d->edge[i], count = d->edge[i + 1] - from;
-    /* A stratum that starts no id belongs to the one before, if that is in reach. Both
-     * cases in one line of code: which it is cannot be predicted. */
-    const uint32_t first = from - (count == 0 && from > d->edge[lo]);
-    return ft_token_among(first, count + (count == 0),
-                          random * UINT64_C(0xD1342543DE82EF95));
+    /* A stratum that starts no id belongs to the one before, if that is in reach. No
+     * branch, here and above: which case it is cannot be predicted. */
+    const uint32_t none = count == 0;
+    const uint32_t first = from - (none & (from > d->edge[lo]));
+    return ft_token_among(first, count + none, random * UINT64_C(0xD1342543DE82EF95));
 }
 
 #endif

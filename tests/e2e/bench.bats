@@ -61,14 +61,14 @@ fails() {
 @test "gen-grid is the same for every layout, and in parts" {
     ft-bench gen-keys -n 20000 >"$T/keys"
     for layout in $layouts; do
-        if [ "$layout" = narrow-tails ]; then # its nodes are not numbered level by level
-            ft-bench gen-keys -n 100 | ft-build -q --layout narrow-tails -o "$T/tails.ftx"
+        if [[ $layout == *-tails ]]; then # its nodes are not numbered level by level
+            ft-bench gen-keys -n 100 | ft-build -q --layout $layout -o "$T/tails.ftx"
             run -1 --separate-stderr ft-bench gen-grid "$T/tails.ftx"
             [[ $stderr == *"shared tails"* ]]
             continue
         fi
         ft-build -q --layout $layout "$T/keys" -o "$T/$layout.ftx"
-        for preset in full model noise; do
+        for preset in full popular model noise; do
             ft-bench gen-grid -p $preset -n 5 -k 50 -o "$T/$preset.$layout" "$T/$layout.ftx"
             cmp "$T/$preset.$layout" "$T/$preset.${layouts%% *}"
         done
@@ -76,6 +76,29 @@ fails() {
     # The header is 64 bytes, and a query 8 x 50 tokens and log-probs.
     ft-bench gen-grid -n 2 --first 3 -k 50 "$T/${layouts%% *}.ftx" | tail -c +65 |
         cmp - <(tail -c 6400 "$T/full.${layouts%% *}")
+}
+
+@test "gen-grid makes a grid a head, alike but for that" {
+    ft-bench gen-keys -n 20000 -f binary | ft-build -q -o "$T/x.ftx"
+    ft-bench gen-grid -q -n 3 -k 40 --head 0,7,40 -o "$T/r{}.grid" "$T/x.ftx"
+    for r in 0 7 40; do
+        ft-bench gen-grid -q -n 3 -k 40 --head $r "$T/x.ftx" | cmp - "$T/r$r.grid"
+    done
+    ft-bench gen-grid -q -n 3 -k 40 --head 7 -o "$T/only{}" "$T/x.ftx"
+    cmp "$T/only7" "$T/r7.grid"
+    run -1 cmp -s "$T/r0.grid" "$T/r7.grid"
+    # Log-probs, and tokens of the head, are those of the widest head.
+    for at in 65 $((65 + 4 * 40 * 8)); do
+        [ "$at" = 65 ] && n=28 || n=$((4 * 40 * 8))
+        cmp <(tail -c +$at "$T/r7.grid" | head -c $n) \
+            <(tail -c +$at "$T/r40.grid" | head -c $n)
+    done
+    fails 2 "several heads need an output such as" \
+        ft-bench gen-grid --head 0,7 -o "$T/x" "$T/x.ftx"
+    for list in "" , 1, 1,,2 x 1048577; do
+        fails 2 "is not numbers from 0 to 1048576" \
+            ft-bench gen-grid --head "$list" -o "$T/{}" "$T/x.ftx"
+    done
 }
 
 @test "gen-grid makes grids that ft-search and ft-inspect read" {
@@ -93,7 +116,9 @@ fails() {
     ft-bench gen-keys -n 20000 -f binary | ft-build -q -o "$T/x.ftx"
     ft-bench gen-grid -n 4 -k 30 --fill "$T/x.ftx" >"$T/with" 2>"$T/fill"
     ft-bench gen-grid -n 4 -k 30 "$T/x.ftx" 2>"$T/nothing" | cmp - "$T/with"
-    [[ $(<"$T/fill") == "ft-bench: beam of 30, 4 queries, fill by step (%): "* ]]
+    mapfile -t said <"$T/fill"
+    [[ ${said[0]} == "ft-bench: beam of 30, 4 queries, fill by step (%): "* ]]
+    [[ ${said[1]} =~ ^"ft-bench: probes by step:"(" "[0-9]+){8}$ ]]
     [ ! -s "$T/nothing" ]
 }
 

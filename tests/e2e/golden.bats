@@ -44,6 +44,8 @@ setup() {
         [ "$(ft-inspect stats "$golden/keys.$layout.ftx" |
             awk '$1 == "layout" { print $2 }')" = "$layout" ]
     done
+    ft-inspect verify "$golden/shared.compact-tails.ids.ftx"
+    ft-inspect dump "$golden/shared.compact-tails.ids.ftx" | cmp - "$golden/shared.txt"
     for index in "$golden"/keys.*.ftx; do
         ft-inspect verify "$index"
         ft-inspect dump "$index" | cmp - "$golden/keys.txt"

@@ -152,6 +152,22 @@ sections() {
     [ ! -e "$T/none" ]
 }
 
+@test "--gpu names a GPU, and never falls back" {
+    CUDA_VISIBLE_DEVICES= run -3 --separate-stderr ft-search --gpu 0 -o "$T/none" \
+        "$T/x.ftx" "$r18"
+    [ -z "$output" ]
+    [[ $stderr == "ft-search: "*[Cc][Uu][Dd][Aa]* ]]
+    CUDA_VISIBLE_DEVICES= run -3 ft-search -e cuda --gpu 7 --slots 2 "$T/x.ftx" "$r18"
+    run -2 --separate-stderr ft-search -e cpu --gpu 0 "$T/x.ftx" "$r18"
+    [ -z "$output" ]
+    [[ $stderr == *"--gpu goes with --engine cuda"* ]]
+    run -2 ft-search --gpu -1 "$T/x.ftx" "$r18"
+    run -2 ft-search --gpu 1024 "$T/x.ftx" "$r18"
+    run -2 ft-search --slots 0 "$T/x.ftx" "$r18"
+    run -2 ft-search --slots 17 "$T/x.ftx" "$r18"
+    ft-search -e cpu --slots 16 "${wide[@]}" "$T/x.ftx" "$r18" | cmp - "$wide_results"
+}
+
 @test "--stats: a line a query and step, and the results as ever" {
     ft-search "${wide[@]}" --stats "$T/stats" --batch 3 "$T/x.ftx" "$r18" |
         cmp - "$wide_results"

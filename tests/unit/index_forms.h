@@ -27,10 +27,12 @@ static const struct {
     bool ids;
     int level;
 } forms[] = {
-    {"narrow", false, 0},       {"narrow", true, 0},       {"wide", false, 0},
-    {"wide", true, 0},          {"narrow", true, 3},       {"wide", false, 3},
-    {"compact", false, 0},      {"compact", true, 0},      {"compact", true, 3},
-    {"narrow-tails", false, 0}, {"narrow-tails", true, 0}, {"narrow-tails", true, 3},
+    {"narrow", false, 0},       {"narrow", true, 0},        {"wide", false, 0},
+    {"wide", true, 0},          {"narrow", true, 3},        {"wide", false, 3},
+    {"compact", false, 0},      {"compact", true, 0},       {"compact", true, 3},
+    {"narrow-tails", false, 0}, {"narrow-tails", true, 0},  {"narrow-tails", true, 3},
+    {"wide-tails", false, 0},   {"wide-tails", true, 3},    {"compact-tails", false, 0},
+    {"compact-tails", true, 0}, {"compact-tails", true, 3},
 };
 enum { N_FORMS = sizeof forms / sizeof *forms, N_LOUDS_FORMS = 6 };
 

@@ -206,13 +206,34 @@ static void test_random(void **state)
     }
 }
 
-/* Ids far apart: sets are lists, and no table follows the range of ids. */
+/* Ids far apart: sets are sparse, and no table follows the range of ids. */
 static void test_sparse_vocabulary(void **state)
 {
     (void)state;
     for (uint64_t seed = 0; seed < 6; seed++) {
         keyset s = skewed_set(seed, 4000, 40000, 107374, 1 + (uint32_t)seed);
         check_set(&s, seed % 2, 0);
+        keyset_free(&s);
+    }
+}
+
+/* Members of a sparse set that share their high bits: thousands, or few with long gaps
+ * between them. */
+static void test_clusters(void **state)
+{
+    (void)state;
+    for (uint32_t step = 1; step < 1u << 20; step *= 37) {
+        keyset s = {0};
+        for (uint32_t i = 0; i < 20000; i++) {
+            const uint32_t near = 70000 + i * 2, far = (1u << 31) + i / 16 * step;
+            KEY(&s, near, 70001 + i * 3);
+            KEY(&s, 5, far);
+            KEY(&s, 5, near, far);
+            KEY(&s, far);
+        }
+        KEY(&s, 0xFFFFFFFE, 0xFFFFFFFE, 0xFFFFFFFE);
+        keyset_settle(&s);
+        check_set(&s, false, 0);
         keyset_free(&s);
     }
 }
@@ -333,10 +354,11 @@ static void test_smaller(void **state)
     keyset_free(&s);
 }
 
-/* A small index with several regions would be large, so: one with every section. */
-static void make_small(ft_buf *file, int level)
+/* A small index with several regions would be large, so: one with every section; the
+ * token sets are sparse, or bitmaps. */
+static void make_small(ft_buf *file, bool sparse, int level)
 {
-    keyset s = skewed_set(5, 150, 40, 1700, 5);
+    keyset s = skewed_set(5, 150, 40, sparse ? 1700 : 1, 5);
     keyset_build(&s, "compact", true, level, file);
     keyset_free(&s);
 }
@@ -363,11 +385,10 @@ static bool is_rigid(uint32_t type)
 
 /* Every bit of every section: refused, by a message that names a section, or walked
  * safely (sanitizers watch). */
-static void test_bit_flips(void **state)
+static void flip_bits(bool sparse)
 {
     ft_buf file = {0};
-    (void)state;
-    make_small(&file, 0);
+    make_small(&file, sparse, 0);
     const ft_index_front *f = (const ft_index_front *)file.data;
     for (uint32_t i = 0; i < f->header.n_sections; i++) {
         const ft_section_entry *e = &f->table[i];
@@ -392,6 +413,13 @@ static void test_bit_flips(void **state)
     ft_buf_free(&file);
 }
 
+static void test_bit_flips(void **state)
+{
+    (void)state;
+    flip_bits(true);
+    flip_bits(false);
+}
+
 /* Every word of the table and the regions set to hostile numbers. */
 static void test_hostile_numbers(void **state)
 {
@@ -400,7 +428,7 @@ static void test_hostile_numbers(void **state)
     (void)state;
     for (int level = 0; level <= 3; level += 3) {
         ft_buf file = {0};
-        make_small(&file, level);
+        make_small(&file, level > 0, level);
         const ft_index_front *f = (const ft_index_front *)file.data;
         const uint64_t table_end =
             sizeof(ft_index_header) + f->header.n_sections * sizeof(ft_section_entry);
@@ -427,11 +455,17 @@ static void test_hostile_numbers(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_random),      cmocka_unit_test(test_sparse_vocabulary),
-        cmocka_unit_test(test_odd_tokens),  cmocka_unit_test(test_small_shapes),
-        cmocka_unit_test(test_regions),     cmocka_unit_test(test_hub),
-        cmocka_unit_test(test_wide_groups), cmocka_unit_test(test_smaller),
-        cmocka_unit_test(test_bit_flips),   cmocka_unit_test(test_hostile_numbers),
+        cmocka_unit_test(test_random),
+        cmocka_unit_test(test_sparse_vocabulary),
+        cmocka_unit_test(test_clusters),
+        cmocka_unit_test(test_odd_tokens),
+        cmocka_unit_test(test_small_shapes),
+        cmocka_unit_test(test_regions),
+        cmocka_unit_test(test_hub),
+        cmocka_unit_test(test_wide_groups),
+        cmocka_unit_test(test_smaller),
+        cmocka_unit_test(test_bit_flips),
+        cmocka_unit_test(test_hostile_numbers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -178,9 +178,9 @@ static void test_same_for_every_layout(void **state)
 static void test_same_bytes_everywhere(void **state)
 {
     library l = generated(NULL);
-    static const uint64_t digests[] = {UINT64_C(0x41C03697802A688C),
-                                       UINT64_C(0x3AC52982F4CF7B72),
-                                       UINT64_C(0xCDE1C13A24DCDF5B)};
+    static const uint64_t digests[] = {
+        UINT64_C(0x1F6CCA640D069CFD), UINT64_C(0x41C03697802A688C),
+        UINT64_C(0x3AC52982F4CF7B72), UINT64_C(0xCDE1C13A24DCDF5B)};
     (void)state;
     for (uint32_t i = 0; ft_gridgen_preset_name(i); i++) {
         const ft_gridgen_params p = preset(ft_gridgen_preset_name(i));
@@ -198,7 +198,7 @@ static void test_full_keeps_beams_wide(void **state)
     ft_batch b = make_batch(&l, &p);
     const ft_engine_options options = {.n_threads = 1};
     const ft_search_params params = FT_SEARCH_DEFAULTS;
-    ft_stats stats = {calloc((size_t)N_QUERIES * T, sizeof *stats.steps)};
+    ft_stats stats = {.steps = calloc((size_t)N_QUERIES * T, sizeof *stats.steps)};
     ft_results results = {.n_queries = 0};
     ft_engine *e = NULL;
     uint64_t beams = 0;
@@ -214,6 +214,34 @@ static void test_full_keeps_beams_wide(void **state)
     free(stats.steps);
     ft_batch_free(&b);
     close_library(&l);
+}
+
+/* Of first tokens 1, 7 and 9, 1 leads three deep, 7 two deep, 9 one deep. */
+static void test_even_paths(const ft_trie *t)
+{
+    enum { N = 400 };
+    uint32_t n_ones = 0;
+    ft_paths p;
+    ft_error err;
+    assert_int_equal(ft_paths_sample(&p, t, FT_PATHS_EVEN, N, 4, 1, &err), FT_OK);
+    for (uint32_t i = 0; i < N; i++) {
+        static const uint32_t deepest[] = {1, 2, 3, FT_NO_TOKEN};
+        assert_memory_equal(p.tokens + 4 * i, deepest, sizeof deepest);
+    }
+    ft_paths_free(&p);
+    assert_int_equal(ft_paths_sample(&p, t, FT_PATHS_EVEN, N, 2, 1, &err), FT_OK);
+    for (uint32_t i = 0; i < N; i++) {
+        n_ones += p.tokens[2 * i] == 1;
+        assert_true((p.tokens[2 * i] == 1 && p.tokens[2 * i + 1] == 2) ||
+                    (p.tokens[2 * i] == 7 && p.tokens[2 * i + 1] == 7));
+    }
+    assert_in_range(n_ones, N / 2 - 60, N / 2 + 60);
+    ft_paths_free(&p);
+    assert_int_equal(ft_paths_sample(&p, t, FT_PATHS_EVEN, N, 1, 1, &err), FT_OK);
+    assert_int_equal(p.tokens[0], 1);
+    assert_int_equal(p.tokens[N / 2], 7);
+    assert_int_equal(p.tokens[N - 1], 9);
+    ft_paths_free(&p);
 }
 
 /* A sample of keys has keys, in order; each of a small library, if it is large. */
@@ -250,6 +278,7 @@ static void test_paths(void **state)
         assert_true((p.tokens[2 * i] == 1 && p.tokens[2 * i + 1] == 2) ||
                     (p.tokens[2 * i] == 7 && p.tokens[2 * i + 1] == 7));
     ft_paths_free(&p);
+    test_even_paths(t);
     close_library(&l);
 }
 

@@ -99,6 +99,59 @@ static void half_grid(void **state)
     ft_buf_free(&out);
 }
 
+/* Who asks for them gets the halves as they are, checked all the same. */
+static void kept_half(void **state)
+{
+    (void)state;
+    enum { T = 2, K = 3, Q = 3 };
+    static const uint16_t half[T * K] = {0x8001, 0xFC00, 0x7BFF,
+                                         0xBC00, 0x7E00, 0x0000};
+    static const uint32_t tokens[T * K] = {1, 2, 3, 4, FT_NO_TOKEN, 5};
+    ft_error err = {0};
+    ft_buf out = {0};
+    float logp[T * K];
+    for (int i = 0; i < T * K; i++)
+        logp[i] = ft_half_to_float(half[i]);
+    ft_sink *s = sink_into(&out);
+    const ft_grid_shape shape = {T, K, 0, false, true, Q};
+    assert_ok(ft_grid_write_header(s, &shape, &err), err);
+    for (int q = 0; q < Q; q++)
+        assert_ok(ft_grid_write(s, &shape, 0, tokens, logp, &err), err);
+    close_sink(s);
+    uint16_t *nan = (uint16_t *)(void *)(out.data + out.len - sizeof half);
+    *nan = 0x7E00; /* in the last query, where no slot is empty */
+
+    ft_grid *g = NULL;
+    ft_batch b = {.keep_half = true};
+    assert_ok(ft_grid_open(&g, stream_of(out.data, out.len, "g.ftg"), &err), err);
+    assert_int_equal(ft_grid_read(g, &b, 10, false, 0, &err), FT_EFORMAT);
+    assert_string_equal(err.message,
+                        "g.ftg: query 2, position 0, rank 0: log-probability is NaN");
+    assert_true(b.half);
+    assert_int_equal(b.n_queries, 2);
+    for (int q = 0; q < 2; q++) {
+        assert_memory_equal(b.tokens + q * T * K, tokens, sizeof tokens);
+        assert_memory_equal(ft_batch_logp16(&b) + q * T * K, half, sizeof half);
+    }
+    ft_grid_close(g);
+
+    /* The same memory takes a grid of binary32. */
+    const ft_grid_shape wide = {T, K, 0, false, false, 1};
+    out.len = 0;
+    s = sink_into(&out);
+    logp[4] = -1;
+    assert_ok(ft_grid_write_header(s, &wide, &err), err);
+    assert_ok(ft_grid_write(s, &wide, 0, tokens, logp, &err), err);
+    close_sink(s);
+    assert_ok(ft_grid_open(&g, stream_of(out.data, out.len, "g.ftg"), &err), err);
+    assert_ok(ft_grid_read(g, &b, 10, false, 0, &err), err);
+    assert_false(b.half);
+    assert_memory_equal(b.logp, logp, sizeof logp);
+    ft_grid_close(g);
+    ft_batch_free(&b);
+    ft_buf_free(&out);
+}
+
 /* One query of many megabytes, in a file: read in pieces, straight to its place. */
 static void large_query(void **state)
 {
@@ -145,6 +198,7 @@ int main(void)
         cmocka_unit_test(halves_widen_exactly),
         cmocka_unit_test(halves_round_to_even),
         cmocka_unit_test(half_grid),
+        cmocka_unit_test(kept_half),
         cmocka_unit_test(large_query),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

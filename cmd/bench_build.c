@@ -1,0 +1,438 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * ft-bench build: time, memory and size of each layout, and of stock MARISA beside
+ * them.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "bench_child.h"
+#include "bench_commands.h"
+#include "bench_machine.h"
+#include "bench_report.h"
+#include "common.h"
+
+enum { MAX_PASSES = 1000 };
+
+/* What the child of a measurement is told and tells. */
+typedef struct build_job {
+    const struct bench_build *bench;
+    const char *layout; /* NULL: MARISA, of n_tries */
+    bool ids;
+    const char *n_tries;
+    ft_bench_scratch index;
+    ft_build_summary summary;
+    ft_status st;
+    ft_error err;
+} build_job;
+
+typedef struct bench_build {
+    const char *keys_path, *tmpdir;
+    uint32_t n_threads, n_passes;
+    double time_limit;
+    bool lookup;
+    ft_bench_output output;
+    ft_bench_report *report;
+    ft_bench_scratch encoded; /* the keys as MARISA takes them, where it is wanted */
+    bool has_marisa;
+    uint64_t n_keys, n_nodes; /* nodes: of the token trie, once a layout has said */
+    build_job *job;           /* shared with children */
+} bench_build;
+
+/* Stock MARISA is two names: with three tries, as it comes, and with one. */
+static const char *marisa_tries(const char *name)
+{
+    return strcmp(name, "marisa") == 0      ? "3"
+           : strcmp(name, "marisa-n1") == 0 ? "1"
+                                            : NULL;
+}
+
+static bool is_installed(const char *program)
+{
+    const char *path = getenv("PATH");
+    char name[4096];
+    for (const char *p = path ? path : ""; *p; p += strcspn(p, ":")) {
+        p += *p == ':';
+        snprintf(name, sizeof name, "%.*s/%s", (int)strcspn(p, ":"), p, program);
+        if (access(name, X_OK) == 0)
+            return true;
+    }
+    return false;
+}
+
+static ft_status open_keys(ft_keys **out, const bench_build *b, ft_error *err)
+{
+    const ft_keys_options o = {
+        .paths = &b->keys_path, .n_paths = 1, .tmpdir = b->tmpdir};
+    return ft_keys_open(out, &o, err);
+}
+
+/* MARISA takes strings, a line each. A token becomes four digits to the base 254, most
+ * significant first, as the bytes 1 to 9 and 11 to 255: no byte ends a line or a C
+ * string, and the order stays. */
+static ft_status encode(ft_sink *out, const ft_key *key, ft_error *err)
+{
+    ft_status st = FT_OK;
+    for (uint32_t i = 0; i < key->n && st == FT_OK; i++) {
+        uint8_t text[4];
+        uint32_t rest = key->tokens[i];
+        for (int d = 3; d >= 0; d--, rest /= 254) {
+            const uint32_t digit = rest % 254;
+            text[d] = (uint8_t)(digit < 9 ? digit + 1 : digit + 2);
+        }
+        st = ft_sink_write(out, text, sizeof text, err);
+    }
+    return st == FT_OK ? ft_sink_write(out, "\n", 1, err) : st;
+}
+
+/* Read the keys once: they are counted, and in the page cache for all alike. */
+static ft_status survey(bench_build *b, ft_error *err)
+{
+    ft_keys *keys = NULL;
+    ft_sink *out = NULL;
+    ft_key key = {.n = 1};
+    ft_status st = open_keys(&keys, b, err);
+    if (st == FT_OK && b->encoded.fd >= 0)
+        st = ft_sink_open(&out, b->encoded.path, err);
+    while (st == FT_OK && key.n) {
+        st = ft_keys_next(keys, &key, err);
+        if (st == FT_OK && key.n)
+            b->n_keys++;
+        if (st == FT_OK && key.n && out)
+            st = encode(out, &key, err);
+        if (b->n_keys % 65536 == 0 && ft_progress_due())
+            ft_progress("reading the keys: %" PRIu64, b->n_keys);
+    }
+    ft_keys_close(keys);
+    return ft_output_close(out, st, err);
+}
+
+static bool build_layout(void *arg)
+{
+    build_job *j = arg;
+    const ft_build_options options = {
+        .layout = j->layout, .ids = j->ids, .n_threads = j->bench->n_threads};
+    ft_sink *out = NULL;
+    ft_keys *keys = NULL;
+    ft_builder *builder = NULL;
+    ft_error *err = &j->err;
+    ft_status st = ft_sink_open(&out, j->index.path, err);
+    if (st == FT_OK)
+        st = open_keys(&keys, j->bench, err);
+    if (st == FT_OK)
+        st = ft_builder_open(&builder, &options, err);
+    if (st == FT_OK)
+        st = ft_builder_add_keys(builder, keys, NULL, err);
+    ft_keys_close(keys);
+    if (st == FT_OK)
+        st = ft_builder_finish(builder, out, &j->summary, err);
+    ft_builder_close(builder);
+    j->st = ft_output_close(out, st, err);
+    return true;
+}
+
+/* Standard input and output of what is executed next. */
+static bool redirect(const char *in)
+{
+    const int from = open(in, O_RDONLY), to = open("/dev/null", O_WRONLY);
+    return from >= 0 && to >= 0 && dup2(from, 0) == 0 && dup2(to, 1) == 1 &&
+           dup2(to, 2) == 2;
+}
+
+static bool build_marisa(void *arg)
+{
+    const build_job *j = arg;
+    if (redirect(j->bench->encoded.path))
+        execlp("marisa-build", "marisa-build", "-n", j->n_tries, "-o", j->index.path,
+               (char *)NULL);
+    return false;
+}
+
+/* Every key is read from its file and must be there; one thread. */
+static bool look_up_layout(void *arg)
+{
+    build_job *j = arg;
+    ft_error *err = &j->err;
+    ft_index *index = NULL;
+    ft_keys *keys = NULL;
+    ft_key key = {.n = 1};
+    uint64_t n = 0;
+    ft_status st = ft_index_open(&index, j->index.path, FT_VERIFY_NONE, 1, err);
+    if (st == FT_OK)
+        st = open_keys(&keys, j->bench, err);
+    for (; st == FT_OK && key.n; n++) {
+        const ft_trie *t = ft_index_trie(index);
+        st = ft_keys_next(keys, &key, err);
+        if (st != FT_OK || !key.n)
+            break;
+        const uint64_t node = ft_trie_walk(t, key.tokens, key.n);
+        if (node == UINT64_MAX || !(t->ops->flags(t, node) & FT_NODE_TERMINAL))
+            st = ft_fail(err, FT_EFORMAT, "key %" PRIu64 " is not found", n);
+    }
+    ft_keys_close(keys);
+    ft_index_close(index);
+    j->st = st;
+    return true;
+}
+
+static bool look_up_marisa(void *arg)
+{
+    const build_job *j = arg;
+    if (redirect(j->bench->encoded.path))
+        execlp("marisa-lookup", "marisa-lookup", j->index.path, (char *)NULL);
+    return false;
+}
+
+/* One child; what it says of itself becomes the status. */
+static ft_status run_job(const bench_build *b, bool (*work)(void *), ft_bench_usage *u,
+                         ft_error *err)
+{
+    b->job->st = FT_OK;
+    ft_status st = ft_bench_child(work, b->job, b->time_limit, u, err);
+    if (st == FT_OK && b->job->st != FT_OK) {
+        *err = b->job->err;
+        st = b->job->st;
+    }
+    if (st == FT_OK && u->late)
+        st = ft_fail(err, FT_EUNAVAILABLE, "over %g s", b->time_limit);
+    return st;
+}
+
+typedef struct build_figures {
+    double seconds, sd, lookup_seconds; /* NAN: none */
+    bool lookup_late;
+    uint64_t peak_bytes, bytes;
+} build_figures;
+
+static ft_status measure(bench_build *b, build_figures *f, ft_error *err)
+{
+    build_job *j = b->job;
+    double seconds[MAX_PASSES], squares = 0;
+    ft_bench_usage u;
+    struct stat info;
+    ft_status st = FT_OK;
+    for (uint32_t p = 0; p < b->n_passes && st == FT_OK; p++) {
+        if (ft_progress_due())
+            ft_progress("%s, pass %u of %u", j->layout ? j->layout : "marisa", p + 1,
+                        b->n_passes);
+        st = run_job(b, j->layout ? build_layout : build_marisa, &u, err);
+        seconds[p] = u.seconds;
+        f->seconds += u.seconds / b->n_passes;
+        f->peak_bytes = u.peak_bytes > f->peak_bytes ? u.peak_bytes : f->peak_bytes;
+    }
+    if (st == FT_OK && fstat(j->index.fd, &info) != 0)
+        st = ft_fail_errno(err, FT_EIO, errno, "the index's size");
+    if (st != FT_OK)
+        return st;
+    for (uint32_t p = 0; p < b->n_passes; p++)
+        squares += pow(seconds[p] - f->seconds, 2);
+    f->sd = b->n_passes > 1 ? sqrt(squares / (b->n_passes - 1)) : NAN;
+    f->bytes = (uint64_t)info.st_size;
+    f->lookup_seconds = NAN;
+    if (b->lookup)
+        st = run_job(b, j->layout ? look_up_layout : look_up_marisa, &u, err);
+    if (b->lookup && st == FT_OK)
+        f->lookup_seconds = u.seconds;
+    f->lookup_late = b->lookup && u.late;
+    return f->lookup_late ? FT_OK : st;
+}
+
+static void figure_cells(ft_bench_row *row, bench_build *b, const build_figures *f)
+{
+    const double keys = b->n_keys ? (double)b->n_keys : 1, bytes = (double)f->bytes;
+    if (b->job->layout)
+        b->n_nodes = b->job->summary.n_nodes;
+    ft_bench_cell(row, "%" PRIu64, b->n_keys);
+    if (b->n_nodes) {
+        ft_bench_cell(row, "%" PRIu64, b->n_nodes);
+        ft_bench_cell(row, "%" PRIu64, f->bytes);
+        ft_bench_cell(row, "%.2f", 8 * bytes / (double)b->n_nodes);
+        ft_bench_cell(row, "%.3f", bytes / keys);
+        ft_bench_cell(row, "%.3f", (double)b->n_nodes / keys);
+    } else {
+        ft_bench_cell(row, "-");
+        ft_bench_cell(row, "%" PRIu64, f->bytes);
+        ft_bench_cell(row, "-");
+        ft_bench_cell(row, "%.3f", bytes / keys);
+        ft_bench_cell(row, "-");
+    }
+    ft_bench_cell(row, "%u", b->n_passes);
+    ft_bench_cell(row, "%.3f", f->seconds);
+    ft_bench_cell(row, isnan(f->sd) ? "-" : "%.3f", f->sd);
+    ft_bench_cell(row, "%.0f", keys / f->seconds);
+    ft_bench_cell(row, "%" PRIu64, f->peak_bytes);
+    ft_bench_cell(row, isnan(f->lookup_seconds) ? "-" : "%.0f",
+                  keys / f->lookup_seconds);
+    if (f->lookup_late)
+        ft_bench_cell(row, "lookups over %g s", b->time_limit);
+    else
+        ft_bench_cell(row, "ok");
+}
+
+static const ft_bench_column columns[] = {
+    {"layout", FT_BENCH_TEXT, 13},      {"threads", FT_BENCH_NUMBER},
+    {"keys", FT_BENCH_NUMBER, 10},      {"nodes", FT_BENCH_NUMBER, 10},
+    {"bytes", FT_BENCH_NUMBER, 11},     {"bits_per_node", FT_BENCH_NUMBER},
+    {"bytes_per_key", FT_BENCH_NUMBER}, {"nodes_per_key", FT_BENCH_NUMBER},
+    {"passes", FT_BENCH_NUMBER},        {"seconds", FT_BENCH_NUMBER, 8},
+    {"sd_s", FT_BENCH_NUMBER, 7},       {"keys_per_s", FT_BENCH_NUMBER},
+    {"peak_bytes", FT_BENCH_NUMBER},    {"lookups_per_s", FT_BENCH_NUMBER},
+    {"status", FT_BENCH_TEXT},          {NULL}};
+
+enum { N_KEY = 2, N_FIGURES = sizeof columns / sizeof *columns - N_KEY - 2 };
+
+/* "compact", "compact+ids", "marisa" or "marisa-n1". */
+static ft_status measure_name(bench_build *b, const char *name, ft_error *err)
+{
+    build_job *j = b->job;
+    build_figures f = {.seconds = 0};
+    ft_bench_row row = {.n = 0};
+    char layout[64];
+    const size_t n = strcspn(name, "+");
+    snprintf(layout, sizeof layout, "%.*s", (int)n, name);
+    *j = (build_job){.bench = b, .ids = name[n] != '\0', .n_tries = marisa_tries(name)};
+    j->layout = j->n_tries ? NULL : layout;
+    ft_bench_cell(&row, "%s", name);
+    ft_bench_cell(&row, "%u", j->layout ? b->n_threads : 1);
+    if (ft_bench_report_has(b->report, &row))
+        return FT_OK;
+    if (!j->layout && !b->has_marisa) {
+        ft_bench_no_cells(&row, N_FIGURES);
+        ft_bench_cell(&row, "unavailable: no marisa-build and marisa-lookup in PATH");
+        return ft_bench_report_row(b->report, &row, err);
+    }
+    ft_error why;
+    ft_status st = ft_bench_scratch_open(&j->index, b->tmpdir, err);
+    if (st != FT_OK)
+        return st;
+    st = measure(b, &f, &why);
+    ft_bench_scratch_close(&j->index);
+    if (st == FT_OK) {
+        figure_cells(&row, b, &f);
+    } else {
+        ft_bench_no_cells(&row, N_FIGURES);
+        ft_bench_cell(&row, st == FT_EUNAVAILABLE ? "%s" : "failed: %s", why.message);
+    }
+    return ft_bench_report_row(b->report, &row, err);
+}
+
+static ft_status measure_all(bench_build *b, const ft_operands *names, ft_error *err)
+{
+    static const char *const marisa[] = {"marisa", "marisa-n1", NULL};
+    ft_status st = FT_OK;
+    if (names->n) {
+        for (uint32_t i = 0; i < names->n && st == FT_OK; i++)
+            st = measure_name(b, names->v[i], err);
+        return st;
+    }
+    for (uint32_t i = 0; ft_layout_name(i) && st == FT_OK; i++)
+        st = measure_name(b, ft_layout_name(i), err);
+    for (uint32_t i = 0; marisa[i] && st == FT_OK; i++)
+        st = measure_name(b, marisa[i], err);
+    return st;
+}
+
+static ft_status run(bench_build *b, const ft_subcommand *self,
+                     const ft_operands *names, ft_error *err)
+{
+    bool wants_marisa = names->n == 0;
+    for (uint32_t i = 0; i < names->n; i++)
+        wants_marisa |= marisa_tries(names->v[i]) != NULL;
+    b->has_marisa =
+        wants_marisa && is_installed("marisa-build") && is_installed("marisa-lookup");
+    b->job = ft_bench_share(sizeof *b->job, err);
+    ft_status st = b->job ? FT_OK : FT_ENOMEM;
+    if (st == FT_OK)
+        st = ft_bench_report_open(&b->report, &b->output, self->name, columns, N_KEY,
+                                  err);
+    if (st == FT_OK && b->has_marisa)
+        st = ft_bench_scratch_open(&b->encoded, b->tmpdir, err);
+    if (st == FT_OK)
+        st = survey(b, err);
+    if (st == FT_OK) {
+        ft_bench_report_fact(b->report, "keys", "%s: %" PRIu64 " keys", b->keys_path,
+                             b->n_keys);
+        st = ft_bench_report_begin(b->report, err);
+    }
+    return st == FT_OK ? measure_all(b, names, err) : st;
+}
+
+static int check_names(const ft_command *c, const bench_build *b,
+                       const ft_operands *names)
+{
+    if (strcmp(b->keys_path, "-") == 0)
+        return ft_command_usage(c, "KEYS is read more than once: it is a file");
+    for (uint32_t i = 0; i < names->n; i++) {
+        const char *name = names->v[i];
+        const size_t n = strcspn(name, "+");
+        bool known = marisa_tries(name) != NULL;
+        for (uint32_t k = 0; ft_layout_name(k) && !known; k++)
+            known = strlen(ft_layout_name(k)) == n &&
+                    strncmp(ft_layout_name(k), name, n) == 0 &&
+                    (!name[n] || strcmp(name + n, "+ids") == 0);
+        if (!known)
+            return ft_command_usage(c, "'%s' is no layout, nor marisa or marisa-n1",
+                                    name);
+    }
+    return ft_bench_output_check(c, &b->output);
+}
+
+static int parse(bench_build *b, const ft_subcommand *self, int argc, char **argv,
+                 ft_operands *names)
+{
+    const ft_option rows[] = {
+        {FT_OPT_U32, 'j', "threads", &b->n_threads, "N",
+         "threads (default: the processors)", .min = 1, .max = 256},
+        {FT_OPT_U32, 0, "passes", &b->n_passes, "N", "build each N times", .min = 1,
+         .max = MAX_PASSES},
+        {FT_OPT_DOUBLE, 0, "time-limit", &b->time_limit, "S",
+         "seconds that a build may take (default: any)", .min = 1e-9, .max = 1e9},
+        {FT_OPT_FLAG, 0, "lookup", &b->lookup, NULL, "look all keys up as well"},
+        {FT_OPT_STRING, 0, "tmpdir", &b->tmpdir, "DIR",
+         "folder of temporary files [TMPDIR, or /tmp]"},
+        FT_BENCH_OUTPUT_ROWS(&b->output),
+        FT_OPTIONS_END};
+    const ft_command c = {.program = "ft-bench",
+                          .subcommand = self->name,
+                          .summary = self->summary,
+                          .operands = "KEYS [LAYOUT...]",
+                          .options = rows,
+                          .min_operands = 1,
+                          .max_operands = FT_ANY_OPERANDS};
+    const int rc = ft_command_parse(&c, argc, argv, names);
+    if (rc != FT_GO_ON)
+        return rc;
+    b->keys_path = names->v[0];
+    names->v++;
+    names->n--;
+    return check_names(&c, b, names);
+}
+
+int ft_bench_build(const ft_subcommand *self, int argc, char **argv)
+{
+    const char *folder = getenv("TMPDIR");
+    bench_build b = {.tmpdir = folder && *folder ? folder : "/tmp",
+                     .n_threads = ft_machine_processors(),
+                     .n_passes = 1,
+                     .output = {.format = FT_BENCH_BY_OUTPUT},
+                     .encoded = {.fd = -1}};
+    ft_operands names;
+    int rc = parse(&b, self, argc, argv, &names);
+    if (rc == FT_GO_ON) {
+        ft_error err;
+        const ft_status st = run(&b, self, &names, &err);
+        rc = ft_finish(ft_bench_report_close(b.report, st, &err), &err);
+    }
+    if (b.encoded.fd >= 0)
+        ft_bench_scratch_close(&b.encoded);
+    ft_bench_unshare(b.job, sizeof *b.job);
+    free(b.output.notes.items);
+    return rc;
+}

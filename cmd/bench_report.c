@@ -1,0 +1,415 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "bench_report.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "bench_machine.h"
+#include "common.h"
+
+enum { MAX_FACTS = 24, NAME_WIDTH = 8 };
+
+/* The fact that may differ between a file and the run that goes on with it. */
+static const char passing_fact[] = "now";
+
+/* Behind the last row of a JSON object. Written after each row and then written over,
+ * so that a file is an object whenever the run ends. */
+static const char json_end[] = "\n]}\n";
+
+typedef struct fact {
+    const char *name;
+    char text[FT_BENCH_FACT_BYTES];
+} fact;
+
+struct ft_bench_report {
+    const char *path, *name; /* of the output; the name is for messages */
+    bool resume, seekable;
+    uint32_t format;
+    const ft_bench_column *columns;
+    uint32_t n_columns, n_key;
+    int fd;
+    fact facts[MAX_FACTS];
+    uint32_t n_facts;
+    uint64_t n_rows, n_failed, n_unavailable; /* those of the file as well */
+    ft_buf line;                              /* what `text` has put together */
+    ft_sink *text; /* goes on failing once it has: `put` looks */
+    ft_buf had;    /* the file gone on with: n_had rows from had_rows on */
+    uint64_t had_rows, n_had;
+};
+
+const char *const ft_bench_formats[] = {"table", "tsv", "json", NULL};
+
+static bool is_standard(const char *path)
+{
+    return !path || strcmp(path, "-") == 0;
+}
+
+int ft_bench_output_check(const ft_command *c, const ft_bench_output *o)
+{
+    if (o->resume && is_standard(o->path))
+        return ft_command_usage(c, "--resume goes with -o FILE");
+    if (o->resume && o->format != FT_BENCH_BY_OUTPUT && o->format != FT_BENCH_TSV)
+        return ft_command_usage(c, "--resume goes with TSV only");
+    return FT_GO_ON;
+}
+
+static void one_line(char *text)
+{
+    for (; *text; text++)
+        if ((unsigned char)*text < ' ')
+            *text = ' ';
+}
+
+void ft_bench_report_fact(ft_bench_report *r, const char *name, const char *format, ...)
+{
+    va_list args;
+    if (r->n_facts == MAX_FACTS)
+        abort(); /* a header of ours is too long */
+    fact *f = &r->facts[r->n_facts++];
+    f->name = name;
+    va_start(args, format);
+    vsnprintf(f->text, sizeof f->text, format, args);
+    va_end(args);
+    one_line(f->text);
+}
+
+static void add_notes(ft_bench_report *r, const ft_list *notes)
+{
+    char text[FT_BENCH_FACT_BYTES] = "";
+    size_t used = 0;
+    for (uint32_t i = 0; i < notes->n && used < sizeof text; i++)
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s%s", i ? "; " : "",
+                                 notes->items[i]);
+    if (notes->n)
+        ft_bench_report_fact(r, "note", "%s", text);
+}
+
+ft_status ft_bench_report_open(ft_bench_report **out, const ft_bench_output *o,
+                               const char *command, const ft_bench_column *columns,
+                               uint32_t n_key, ft_error *err)
+{
+    char text[FT_BENCH_FACT_BYTES];
+    ft_bench_report *r = ft_new(ft_bench_report, err);
+    if (!r)
+        return FT_ENOMEM;
+    r->path = is_standard(o->path) ? NULL : o->path;
+    r->name = r->path ? r->path : "(standard output)";
+    r->resume = o->resume;
+    r->format = o->format;
+    if (r->format == FT_BENCH_BY_OUTPUT)
+        r->format = !r->path && isatty(1) ? FT_BENCH_TABLE : FT_BENCH_TSV;
+    r->columns = columns;
+    r->n_key = n_key;
+    r->fd = -1;
+    while (columns[r->n_columns].name)
+        r->n_columns++;
+    const ft_status st = ft_sink_open_memory(&r->text, &r->line, err);
+    if (st != FT_OK) {
+        free(r);
+        return st;
+    }
+    ft_bench_report_fact(r, "command", "ft-bench %s", command);
+    ft_bench_report_fact(r, "version", "%s", FT_VERSION);
+    for (const ft_machine_fact *f = ft_machine_facts; f->name; f++) {
+        f->describe(o->device, text, sizeof text);
+        ft_bench_report_fact(r, f->name, "%s", text);
+    }
+    add_notes(r, &o->notes);
+    *out = r;
+    return FT_OK;
+}
+
+/* Write out what `text` has, and empty it. */
+static ft_status put(ft_bench_report *r, ft_error *err)
+{
+    const ft_status st = ft_sink_flush(r->text, err);
+    const uint8_t *p = r->line.data;
+    uint64_t left = r->line.len;
+    r->line.len = 0;
+    while (st == FT_OK && left) {
+        const ssize_t n = write(r->fd, p, left);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return ft_fail_errno(err, errno == EPIPE ? FT_EPIPE : FT_EIO, errno,
+                                 "%s: cannot write", r->name);
+        p += n;
+        left -= (uint64_t)n;
+    }
+    return st;
+}
+
+static void add(ft_bench_report *r, const char *text)
+{
+    ft_sink_write(r->text, text, strlen(text), NULL);
+}
+
+static void add_json_string(ft_bench_report *r, const char *text)
+{
+    add(r, "\"");
+    for (; *text; text++)
+        ft_sink_printf(r->text, NULL, *text == '"' || *text == '\\' ? "\\%c" : "%c",
+                       *text);
+    add(r, "\"");
+}
+
+static void add_head(ft_bench_report *r)
+{
+    for (const fact *f = r->facts; f < r->facts + r->n_facts; f++) {
+        if (r->format == FT_BENCH_TABLE) {
+            ft_sink_printf(r->text, NULL, "%-*s %s\n", NAME_WIDTH, f->name, f->text);
+        } else if (r->format == FT_BENCH_TSV) {
+            ft_sink_printf(r->text, NULL, "# %s %s\n", f->name, f->text);
+        } else {
+            add(r, f == r->facts ? "{" : ",\n");
+            add_json_string(r, f->name);
+            add(r, ": ");
+            add_json_string(r, f->text);
+        }
+    }
+    add(r, r->format == FT_BENCH_TABLE  ? "\n"
+           : r->format == FT_BENCH_JSON ? ",\n\"rows\": ["
+                                        : "");
+}
+
+static const char *cell_of(const ft_bench_row *row, uint32_t i)
+{
+    return i < row->n ? row->cells[i] : "-";
+}
+
+static void add_plain_row(ft_bench_report *r, const ft_bench_row *row)
+{
+    for (uint32_t i = 0; i < r->n_columns; i++) {
+        const ft_bench_column *c = &r->columns[i];
+        const int head = (int)strlen(c->name);
+        const int width = c->width > head ? c->width : head;
+        const bool last = i + 1 == r->n_columns;
+        if (r->format == FT_BENCH_TSV || (last && c->kind == FT_BENCH_TEXT))
+            add(r, cell_of(row, i));
+        else
+            ft_sink_printf(r->text, NULL, "%*s",
+                           c->kind == FT_BENCH_TEXT ? -width : width, cell_of(row, i));
+        add(r, last ? "\n" : r->format == FT_BENCH_TSV ? "\t" : "  ");
+    }
+}
+
+static void add_json_row(ft_bench_report *r, const ft_bench_row *row)
+{
+    add(r, r->n_rows ? ",\n " : "\n ");
+    for (uint32_t i = 0; i < r->n_columns; i++) {
+        const char *cell = cell_of(row, i);
+        add(r, i ? ", " : "{");
+        add_json_string(r, r->columns[i].name);
+        add(r, ": ");
+        if (strcmp(cell, "-") == 0)
+            add(r, "null");
+        else if (r->columns[i].kind == FT_BENCH_NUMBER)
+            add(r, cell);
+        else
+            add_json_string(r, cell);
+    }
+    add(r, "}");
+    if (r->seekable)
+        add(r, json_end);
+}
+
+static void add_column_names(ft_bench_report *r)
+{
+    ft_bench_row names = {.n = 0};
+    if (r->format == FT_BENCH_JSON)
+        return;
+    for (uint32_t i = 0; i < r->n_columns; i++)
+        ft_bench_cell(&names, "%s", r->columns[i].name);
+    add_plain_row(r, &names);
+}
+
+void ft_bench_cell(ft_bench_row *row, const char *format, ...)
+{
+    va_list args;
+    if (row->n == FT_BENCH_MAX_COLUMNS)
+        abort(); /* a table of ours is too wide */
+    char *cell = row->cells[row->n++];
+    va_start(args, format);
+    vsnprintf(cell, FT_BENCH_CELL_BYTES, format, args);
+    va_end(args);
+    one_line(cell);
+}
+
+void ft_bench_no_cells(ft_bench_row *row, uint32_t n)
+{
+    while (n--)
+        ft_bench_cell(row, "-");
+}
+
+/* The line of `had` at *at, its end made a zero; *at moves behind it. False: there is
+ * none. */
+static bool next_line(ft_bench_report *r, uint64_t *at, char **line)
+{
+    if (*at >= r->had.len)
+        return false;
+    *line = (char *)r->had.data + *at;
+    char *end = memchr(*line, '\n', r->had.len - *at);
+    *end = '\0';
+    *at += (uint64_t)(end - *line) + 1;
+    return true;
+}
+
+/* The last cell of a row is its status, by which the command's is settled. */
+static void count_row(ft_bench_report *r, const char *status)
+{
+    r->n_rows++;
+    r->n_failed += strncmp(status, "failed:", 7) == 0;
+    r->n_unavailable += strncmp(status, "unavailable:", 12) == 0;
+}
+
+static bool is_passing(const char *line)
+{
+    const size_t n = strlen(passing_fact);
+    return strncmp(line, "# ", 2) == 0 && strncmp(line + 2, passing_fact, n) == 0 &&
+           line[2 + n] == ' ';
+}
+
+/* The head that this run would write, against the lines of the file. */
+static ft_status compare_heads(ft_bench_report *r, ft_error *err)
+{
+    uint64_t at = 0;
+    add_head(r);
+    add_column_names(r);
+    ft_status st = ft_buf_append(&r->line, "", 1, err);
+    char *line = "", *rest = (char *)r->line.data;
+    r->line.len = 0;
+    while (st == FT_OK && *rest) {
+        char *const ours = strsep(&rest, "\n");
+        if (!next_line(r, &at, &line))
+            line = "nothing";
+        if (strcmp(ours, line) != 0 && !(is_passing(ours) && is_passing(line)))
+            st = ft_fail(err, FT_EFORMAT,
+                         "%s: is of another run, take another file: it has '%s', this "
+                         "run has '%s'",
+                         r->name, line, ours);
+    }
+    r->had_rows = at;
+    while (st == FT_OK && next_line(r, &at, &line)) {
+        const char *tab = strrchr(line, '\t');
+        count_row(r, tab ? tab + 1 : line);
+    }
+    r->n_had = r->n_rows;
+    return st;
+}
+
+/* All whole lines of the file; what an interrupt left behind them is cut off. */
+static ft_status read_file(ft_bench_report *r, ft_error *err)
+{
+    ft_stream *in = NULL;
+    size_t got = 1;
+    ft_status st = ft_stream_open(&in, r->path, err);
+    while (st == FT_OK && got) {
+        st = ft_buf_reserve(&r->had, 1 << 16, err);
+        if (st == FT_OK)
+            st = ft_stream_read(in, r->had.data + r->had.len, 1 << 16, &got, err);
+        r->had.len += st == FT_OK ? got : 0;
+    }
+    ft_stream_close(in);
+    while (r->had.len && r->had.data[r->had.len - 1] != '\n')
+        r->had.len--;
+    return st;
+}
+
+static ft_status open_output(ft_bench_report *r, ft_error *err)
+{
+    struct stat info;
+    r->fd = r->path ? open(r->path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666)
+                    : fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+    if (r->fd < 0)
+        return ft_fail_errno(err, FT_EIO, errno, "%s: cannot open for writing",
+                             r->name);
+    const bool regular = fstat(r->fd, &info) == 0 && S_ISREG(info.st_mode);
+    const int flags = fcntl(r->fd, F_GETFL);
+    r->seekable = regular && flags >= 0 && !(flags & O_APPEND);
+    if (regular && r->path && ftruncate(r->fd, (off_t)r->had.len) != 0)
+        return ft_fail_errno(err, FT_EIO, errno, "%s: cannot write", r->name);
+    if (r->had.len && lseek(r->fd, 0, SEEK_END) < 0)
+        return ft_fail_errno(err, FT_EIO, errno, "%s: cannot seek", r->name);
+    return FT_OK;
+}
+
+ft_status ft_bench_report_begin(ft_bench_report *r, ft_error *err)
+{
+    ft_status st = FT_OK;
+    if (r->resume && access(r->path, F_OK) == 0)
+        st = read_file(r, err);
+    if (st == FT_OK && r->had.len)
+        st = compare_heads(r, err);
+    if (st == FT_OK)
+        st = open_output(r, err);
+    if (st == FT_OK && r->had.len == 0) {
+        add_head(r);
+        add_column_names(r);
+        if (r->format == FT_BENCH_JSON && r->seekable)
+            add(r, json_end);
+        st = put(r, err);
+    }
+    return st;
+}
+
+/* Rows of the file end with a zero now, their key is their first cells. */
+bool ft_bench_report_has(const ft_bench_report *r, const ft_bench_row *row)
+{
+    const char *p = (const char *)r->had.data + r->had_rows;
+    for (uint64_t i = 0; i < r->n_had; i++, p += strlen(p) + 1) {
+        const char *cell = p;
+        uint32_t same = 0;
+        while (same < r->n_key) {
+            const size_t n = strcspn(cell, "\t");
+            if (n != strlen(row->cells[same]) || strncmp(cell, row->cells[same], n))
+                break;
+            cell += n + (cell[n] == '\t');
+            same++;
+        }
+        if (same == r->n_key)
+            return true;
+    }
+    return false;
+}
+
+ft_status ft_bench_report_row(ft_bench_report *r, const ft_bench_row *row,
+                              ft_error *err)
+{
+    if (r->format == FT_BENCH_JSON && r->seekable &&
+        lseek(r->fd, -(off_t)strlen(json_end), SEEK_CUR) < 0)
+        return ft_fail_errno(err, FT_EIO, errno, "%s: cannot seek", r->name);
+    if (r->format == FT_BENCH_JSON)
+        add_json_row(r, row);
+    else
+        add_plain_row(r, row);
+    count_row(r, row->cells[row->n - 1]);
+    ft_progress_end(); /* both may go to one terminal */
+    return put(r, err);
+}
+
+ft_status ft_bench_report_close(ft_bench_report *r, ft_status st, ft_error *err)
+{
+    if (!r)
+        return st;
+    if (st == FT_OK && r->format == FT_BENCH_JSON && !r->seekable && r->fd >= 0) {
+        add(r, json_end);
+        st = put(r, err);
+    }
+    if (r->fd >= 0 && close(r->fd) != 0 && errno != EINTR && st == FT_OK)
+        st = ft_fail_errno(err, FT_EIO, errno, "%s: cannot write", r->name);
+    if (st == FT_OK && r->n_failed)
+        st = ft_fail(err, FT_EFORMAT, "%llu of %llu rows failed: their status says why",
+                     (unsigned long long)r->n_failed, (unsigned long long)r->n_rows);
+    else if (st == FT_OK && r->n_rows && r->n_unavailable == r->n_rows)
+        st = ft_fail(err, FT_EUNAVAILABLE, "nothing can run here: the status says why");
+    ft_sink_close(r->text, NULL);
+    ft_buf_free(&r->line);
+    ft_buf_free(&r->had);
+    free(r);
+    return st;
+}

@@ -1,0 +1,333 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# What the scripts of this folder share. A script sources this, names its options and the
+# paper's figures, measures with ft-bench and shows both side by side:
+#
+#   option beams 100,1000 100 "B, and K with it"   # NAME, its default, that of --quick
+#   begin "$@"                                     # from here on it is ${o[beams]}
+#   need_grid 8 100 "${o[queries]}"                # $grid, and $index under it
+#   measure latency RAW -b 100                     # rows of all systems, in raw/
+#   gather beam=100                                # and from there into $tsv
+#   paper=$'beam\tsystem\tmean_ms\n...'            # what the paper's text gives
+#   show TITLE beam mean_ms p95_ms                 # "paper | here"
+#   plot NAME beam mean_ms
+#
+# All goes into --dir: libraries as indexes, grids, what ft-bench wrote (raw/), and the
+# results of a script, NAME.tsv, NAME.txt and NAME.png. What is there is used again; rows
+# of other settings are refused by ft-bench, and another --dir is the way out.
+set -euo pipefail
+export LC_ALL=C
+name=$(basename "$0")
+repro=$(dirname "$(realpath "$0")")
+build=$(cd "$repro/../.." && realpath "${FT_BUILD:-build}")
+
+say() { echo "$name: $*" >&2; }
+die() { say "$*"; exit 1; }
+usage() { say "$* ($name --help says more)"; exit 2; }
+
+declare -A o=() quick=() about=()
+option_names=() given=()
+is_quick= # this and given[] are for `all`
+option() { # NAME DEFAULT QUICK TEXT; again to replace
+    [[ -v o[$1] ]] || option_names+=("$1")
+    o[$1]=$2 quick[$1]=$3 about[$1]=$4
+}
+processors=$(nproc)
+workers=$((processors < 8 ? processors : 8)) # the paper's 8, where there are as many
+option dir "$build/repro" "$build/repro" "folder of libraries, grids and results"
+option threads $workers $workers "of the host"
+option seed 1 1 "of libraries and grids"
+option time-limit 600 5 "seconds that a measurement may take"
+
+# For those that search a library of PRESET.
+library_options() { # PRESET DEFAULT_KEYS QUICK_KEYS
+    preset=$1
+    option keys "$2" "$3" "of the library that is made: 300K, 10M, ..."
+    option library "" "" "file of keys to take in its place"
+    option queries 1000 4 "in a grid"
+    option passes 10 1 "over the queries, after one that warms up"
+    option systems marisa-opt,paper,flashtrie-cuda,flashtrie-cpu \
+        marisa-opt,paper,flashtrie-cuda,flashtrie-cpu "of those that ft-bench systems lists"
+}
+
+help() {
+    sed -n '3,/^[^#]/s/^# \{0,1\}//p' "$repro/$name"
+    local n
+    printf '\n  --%-18s %s\n' quick "the small size, for a try"
+    for n in "${option_names[@]}"; do
+        printf '  --%-18s %s [%s]\n' "$n" "${about[$n]}" \
+            "${o[$n]:-none}$([ "${quick[$n]}" = "${o[$n]}" ] || echo "; quick: ${quick[$n]}")"
+    done
+}
+
+begin() { # the script's arguments
+    local n
+    case " $* " in
+    *" --help "*) help; exit ;;
+    *" --list-options "*) printf '%s\n' "${option_names[@]}"; exit ;;
+    *" --quick "*)
+        # shellcheck disable=SC2034
+        is_quick=1
+        for n in "${option_names[@]}"; do o[$n]=${quick[$n]}; done
+        ;;
+    esac
+    while [ $# -gt 0 ]; do
+        n=${1#--}
+        if [ "$1" != --quick ]; then
+            [[ $1 == --* && -v o[$n] ]] || usage "there is no option '$1'"
+            [ $# -gt 1 ] || usage "$1 wants a value"
+            o[$n]=$2
+            given+=("$n")
+            shift
+        fi
+        shift
+    done
+    for n in threads seed time-limit passes queries; do
+        [[ ${o[$n]:-1} =~ ^[0-9]{1,9}$ ]] || usage "--$n: '${o[$n]}' is not a number"
+    done
+    prepare
+}
+
+prepare() {
+    [ -x "$build/ft-bench" ] || die "there is no $build/ft-bench: make it first"
+    PATH=$build:$PATH
+    dir=${o[dir]}
+    mkdir -p "$dir/raw"
+    work=$(mktemp -d "$dir/.work.XXXXXX")
+    trap 'rm -rf "$work"' EXIT
+    trap 'exit 130' INT TERM
+    tsv=$dir/$name.tsv txt=$dir/$name.txt paper=
+    : >"$work/head"
+    : >"$work/rows"
+    [ -n "${o[keys]-}" ] || return 0
+    n_keys=$(number "${o[keys]}")
+    name_library
+    find_systems
+}
+
+number() { # 10M, 300K or plain
+    [[ $1 =~ ^([0-9]{1,9})([KMG]?)$ ]] || usage "'$1' is not a number of keys"
+    local unit=1
+    case ${BASH_REMATCH[2]} in
+    K) unit=1000 ;;
+    M) unit=1000000 ;;
+    G) unit=1000000000 ;;
+    esac
+    echo $((10#${BASH_REMATCH[1]} * unit))
+}
+
+hardware() {
+    printf '%s, %d cores, %s; ' \
+        "$(sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo | head -n 1)" "$processors" \
+        "$(awk '/^MemTotal/ { printf "%.0f GiB", $2 / 1048576 }' /proc/meminfo)"
+    nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2>"$work/log" |
+        head -n 1 | grep . || echo "no CUDA device"
+}
+
+# The name under which a library's files are kept. $shape has options of gen-keys.
+shape=()
+name_library() {
+    local words="${shape[*]}"
+    library=$preset-$n_keys${words:+-}${words//[^a-z0-9.]/}-s${o[seed]}
+    [ -z "${o[library]}" ] ||
+        library=$(basename "${o[library]}")-$(stat -L -c %s "${o[library]}")
+}
+
+# The library's index into $index, made where it is not there. Keys that are made go
+# through a pipe and are nowhere on the disk.
+need_index() { # LAYOUT
+    index=$dir/$library.$1.ftx
+    [ ! -e "$index" ] || return 0
+    say "building $index"
+    if [ -n "${o[library]}" ]; then
+        ft-build -q --layout "$1" -o "$index" "${o[library]}"
+    else
+        ft-bench gen-keys -q -p "$preset" -n "$n_keys" -s "${o[seed]}" -f binary \
+            "${shape[@]}" | ft-build -q --layout "$1" -o "$index"
+    fi || die "could not build $index"
+}
+
+# A grid drawn from the library into $grid, made where it is not there.
+need_grid() { # T K QUERIES [OPTION...] of gen-grid
+    local words="${*:4}"
+    grid=$dir/$library.T$1.K$2.n$3${words:+.}${words//[^a-z0-9]/}.ftg
+    [ ! -e "$grid" ] || return 0
+    need_index compact
+    say "drawing $grid"
+    ft-bench gen-grid -q -t "$1" -k "$2" -n "$3" -s "${o[seed]}" "${@:4}" -o "$grid" \
+        "$index" || die "could not draw $grid"
+}
+
+# Of the systems asked for, those that run here, into here[]; why_not[SYSTEM] says why
+# another does not.
+find_systems() {
+    local system layout status
+    here=()
+    declare -gA why_not=() layout_of=()
+    ft-bench systems -q -f tsv >"$work/systems" || die "ft-bench systems failed"
+    for system in ${o[systems]//,/ }; do
+        IFS=$'\t' read -r layout status < <(awk -F '\t' -v OFS='\t' -v s="$system" \
+            '$1 == s { sub(/\|.*/, "", $3); print $3, $5 }' "$work/systems") ||
+            usage "no system is called '$system': ft-bench systems lists them"
+        layout_of[$system]=$layout
+        if [ "$status" = ok ]; then
+            here+=("$system")
+        else
+            why_not[$system]="not measured here: ${status#unavailable: }"
+        fi
+    done
+}
+
+# Rows of `ft-bench COMMAND` over $grid and all systems that run here, into $raw, which
+# is gone on with where it is there.
+measure() { # COMMAND NAME [OPTION...]
+    local system operands=() timing=()
+    raw=$dir/raw/$2.$library.tsv
+    for system in "${here[@]}"; do
+        need_index "${layout_of[$system]}"
+        operands+=("$system=$index")
+    done
+    if [ ${#operands[@]} = 0 ]; then
+        raw=$work/none
+        printf 'system\tstatus\n' >"$raw"
+        return
+    fi
+    say "ft-bench $1: $2"
+    # Where nothing is timed, there is no limit of time.
+    [ "$1" = quality ] || timing=(--time-limit "${o[time-limit]}")
+    ft-bench "$1" -q -f tsv -o "$raw" --resume -j "${o[threads]}" "${timing[@]}" "${@:3}" \
+        "$grid" "${operands[@]}" ||
+        die "ft-bench $1 failed, and $raw has what was measured: if that is of" \
+            "another run, remove it or take another --dir"
+}
+
+# The rows of $raw into $tsv, and one for each system that does not run here. What
+# ft-bench has no column for becomes one, in front.
+gather() { # COLUMN=VALUE...
+    local system
+    for system in "${!why_not[@]}"; do
+        printf '%s\t%s\n' "$system" "${why_not[$system]}"
+    done | sort >"$work/missing"
+    awk -F '\t' -v OFS='\t' -v pairs="$*" -v systems="${o[systems]}" \
+        -f "$repro/gather.awk" "$raw" "$work/missing" >"$work/part"
+    grep '^#' "$raw" >>"$work/head" || true
+    [ -s "$work/rows" ] || head -n 1 "$work/part" >"$work/rows"
+    tail -n +2 "$work/part" >>"$work/rows"
+    { awk '!seen[$0]++' "$work/head"; cat "$work/rows"; } >"$tsv"
+}
+
+# A column more in $tsv: how many times the row's METRIC is that of BASE at the same KEY,
+# or, with "inverse" behind, the other way round.
+times() { # KEY METRIC BASE COLUMN [inverse]
+    awk -F '\t' -v OFS='\t' -v k="$1" -v m="$2" -v base="$3" -v column="$4" -v inverse="${5-}" '
+        /^#/ { if (FNR != NR) print; next }
+        /(^|\t)system(\t|$)/ {
+            for (i = 1; i <= NF; i++) at[$i] = i
+            if (FNR != NR) print $0, column
+            next
+        }
+        FNR == NR { if ($at["system"] == base) of[$at[k]] = $at[m]; next }
+        {
+            x = $at[m] + 0; y = of[$at[k]] + 0
+            print $0, (x && y) ? sprintf("%.2f", inverse ? y / x : x / y) : "-"
+        }' "$tsv" "$tsv" >"$work/times"
+    mv "$work/times" "$tsv"
+}
+
+# $tsv beside $paper, which has columns of the same names and the paper's systems. Printed,
+# and kept in $txt.
+show() { # TITLE KEY[,KEY] METRIC...
+    if [ ! -e "$work/shown" ]; then
+        printf 'here:  %s\npaper: NVIDIA A100 80 GB, AMD EPYC 7V13, 8 workers\n' \
+            "$(hardware)" | tee "$txt"
+        : >"$work/shown"
+    fi
+    {
+        printf '\n%s\n\n' "$1"
+        printf '%s\n' "$paper" >"$work/paper"
+        awk -F '\t' -v keys="$2" -v metrics="${*:3}" -f "$repro/side-by-side.awk" \
+            "$work/paper" "$tsv"
+    } | tee -a "$txt"
+}
+note() { printf '\n%s\n' "$*" | fold -s -w 92 | tee -a "$txt"; }
+
+# What PROGRAM, of awk, makes of rows; at[] has the numbers of the columns.
+reshape() { # PROGRAM
+    awk -F '\t' -v OFS='\t' '
+        /^#/ { print; next }
+        !n_columns { n_columns = NF; for (i = 1; i <= NF; i++) at[$i] = i; next }
+        '"$1"
+}
+# The same of $tsv, which is the outcome from here on.
+summarise() { # PROGRAM
+    local summary=$dir/$name.summary.tsv
+    reshape "$1" <"$tsv" >"$summary"
+    tsv=$summary
+}
+
+# METRIC against KEY, a line a system, and the paper's figures as points, into
+# $dir/NAME.png and the terminal.
+plot() { # NAME KEY METRIC [COMMANDS of gnuplot]
+    local i=0 file system style clauses=
+    command -v gnuplot >"$work/log" ||
+        { say "no gnuplot here, so no plot: scripts/setup figures installs it"; return 0; }
+    printf '%s\n' "$paper" >"$work/paper"
+    for file in "$tsv" "$work/paper"; do
+        while read -r system; do
+            i=$((i + 1))
+            points "$system" "$2" "$3" "$file" >"$work/points.$i"
+            [ -s "$work/points.$i" ] || continue
+            style="linespoints title '$system'"
+            [ "$file" = "$tsv" ] || style="points pointsize 2 title 'paper: $system'"
+            clauses+="${clauses:+, }'$work/points.$i' with $style"
+        done < <(awk -F '\t' '/^#/ { next }
+            !at { for (i = 1; i <= NF; i++) if ($i == "system") at = i; next }
+            !seen[$at]++ { print $at }' "$file")
+    done
+    [ -n "$clauses" ] || { say "nothing is there to plot"; return 0; }
+    gnuplot <<GNUPLOT || die "gnuplot failed"
+set xlabel '$2' noenhanced
+set ylabel '$3' noenhanced
+set key outside right noenhanced
+${4-set yrange [0:*]}
+set terminal dumb size 100, 24 noenhanced
+plot $clauses
+set terminal png size 900, 540 noenhanced
+set output '$dir/$1.png'
+plot $clauses
+GNUPLOT
+}
+
+points() { # SYSTEM KEY METRIC FILE
+    awk -F '\t' -v s="$1" -v x="$2" -v y="$3" '
+        /^#/ { next }
+        !head { head = 1; for (i = 1; i <= NF; i++) at[$i] = i; next }
+        $at["system"] == s && y in at && $at[y] ~ /^[0-9.]+$/ { print $at[x], $at[y] }
+    ' "$4" | sort -g
+}
+
+# `ft-bench COMMAND` at each of the beams, with K = B, and its rows into $tsv. $kind has
+# options of gen-grid.
+kind=()
+sweep() { # COMMAND NAME T [OPTION...]
+    local beam
+    for beam in ${o[beams]//,/ }; do
+        need_grid "$3" "$beam" "${o[queries]}" "${kind[@]}"
+        measure "$1" "$2.K$beam" "${@:4}"
+        gather "beam=$beam"
+    done
+}
+
+# Tables 9 and 10: B = K = 600, T = 16, over the head r.
+noise_sweep() { # NAME
+    local r
+    for r in ${o[heads]//,/ }; do
+        need_grid 16 600 "${o[queries]}" --head "$r"
+        measure latency "noise.$1.r$r" --passes "${o[passes]}" \
+            "--token-threshold=${o[token-threshold]}" \
+            "--sentence-threshold=${o[sentence-threshold]}"
+        gather "r=$r" beam=600
+    done
+    times r mean_ms marisa-opt mean_faster inverse
+}

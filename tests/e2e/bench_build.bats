@@ -1,0 +1,97 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+#
+# ft-bench build and size.
+bats_require_minimum_version 1.5.0
+load helper
+
+setup() {
+    cd "$T" || exit 1
+    ft-bench gen-keys -n 3000 -f binary -o keys
+}
+
+fails() {
+    run "-$1" --separate-stderr "${@:3}"
+    [ -z "$output" ]
+    [[ $stderr == "ft-bench: "*"$2"* ]] || { echo "$stderr"; false; }
+}
+
+column() {
+    awk -F '\t' -v name="$1" '/^#/ { next }
+        !n++ { for (i = 1; i <= NF; i++) at[$i] = i; next }
+        { print $at[name] }'
+}
+
+@test "build measures every layout, and its bytes are those of ft-build" {
+    ft-bench build -q --lookup keys >out
+    [ "$(column layout <out | head -n -2 | paste -sd ' ')" = "$layouts" ]
+    [ "$(column layout <out | tail -n 2 | paste -sd ' ')" = "marisa marisa-n1" ]
+    for layout in $layouts; do
+        ft-build -q --layout $layout -o x.ftx keys
+        row=$(grep -P "^$layout\t" out)
+        [ "$(cut -f 5 <<<"$row")" = "$(stat -c %s x.ftx)" ]
+        [ "$(cut -f 3 <<<"$row")" = 3000 ]
+        [ "$(cut -f 15 <<<"$row")" = ok ]
+    done
+    [ "$(column bits_per_node <out | head -n 1)" = \
+        "$(ft-build -q -o x.ftx keys && ft-inspect stats x.ftx | awk '$1 == "bits/node" { print $2; exit }')" ]
+    column peak_bytes <out | awk '$1 != "-" && $1 < 1000000 { exit 1 }'
+    column lookups_per_s <out | awk '$1 != "-" && $1 < 1000 { exit 1 }'
+    if command -v marisa-build >/dev/null; then
+        [ "$(column status <out | tail -n 2 | sort -u)" = ok ]
+    else
+        [[ $(column status <out | tail -n 1) == "unavailable: no marisa-build"* ]]
+    fi
+}
+
+@test "build gives MARISA every key" {
+    command -v marisa-build >/dev/null || skip "no marisa-build"
+    # Four tokens in all digits: 0, 253, 254 and the largest.
+    printf '0\n0 9\n0 10\n253\n254\n4294967294\n' >few
+    ft-bench build -q --lookup few compact marisa >out
+    [ "$(column keys <out | sort -u)" = 6 ]
+    [ "$(column status <out | sort -u)" = ok ]
+}
+
+@test "build: passes, key numbers, a time limit, and going on with a file" {
+    ft-bench build -q --passes 2 -o out keys compact compact+ids
+    [ "$(column layout <out | paste -sd ' ')" = "compact compact+ids" ]
+    [ "$(column passes <out | sort -u)" = 2 ]
+    [ "$(column sd_s <out | grep -c -- '^-$')" = 0 ]
+    [ "$(column bytes <out | sort -n | tail -n 1)" = "$(column bytes <out | tail -n 1)" ]
+    cp out before
+    ft-bench build -q --passes 2 -o out --resume keys compact+ids wide
+    [ "$(column layout <out | paste -sd ' ')" = "compact compact+ids wide" ]
+    head -n "$(wc -l <before)" out | cmp - before
+    ft-bench gen-keys -n 1000000 -o many
+    run -0 ft-bench build -q --time-limit 0.01 many wide
+    [ "$(column status <<<"$output")" = "over 0.01 s" ]
+    [ "$(column seconds <<<"$output")" = - ]
+    [ -z "$(ls -A "$T" | grep ft-bench)" ]
+}
+
+@test "build: keys out of order, no such file, no such layout" {
+    printf '2\n1\n' >bad
+    fails 1 "bad: line 2: key out of order" ft-bench build -q bad compact
+    fails 1 "none" ft-bench build -q none compact
+    fails 2 "'narow' is no layout" ft-bench build keys narow
+    fails 2 "'marisa+ids' is no layout" ft-bench build keys marisa+ids
+    fails 2 "read more than once" ft-bench build - compact
+    run -1 --separate-stderr ft-bench build --tmpdir "$T/there-is-none" keys compact
+    [[ $stderr == "ft-bench: $T/there-is-none/"*"No such file or directory" ]]
+}
+
+@test "size is what ft-inspect says" {
+    for layout in $layouts; do
+        ft-build -q --layout $layout -o $layout.ftx keys
+    done
+    ft-bench size -q ./*.ftx >out
+    [ "$(column layout <out | sort | paste -sd ' ')" = \
+        "$(tr ' ' '\n' <<<"$layouts" | sort | paste -sd ' ')" ]
+    [ "$(column keys <out | sort -u)" = 3000 ]
+    for layout in $layouts; do
+        [ "$(grep -F "./$layout.ftx" out | cut -f 6)" = \
+            "$(ft-inspect stats $layout.ftx | awk '$1 == "bits/node" { print $2; exit }')" ]
+    done
+    fails 1 "keys" ft-bench size keys -o out2
+}

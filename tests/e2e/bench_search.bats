@@ -1,0 +1,224 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+#
+# ft-bench systems, latency, throughput, breakdown and ablation.
+bats_require_minimum_version 1.5.0
+load helper
+
+setup() {
+    cd "$T" || exit 1
+    ft-bench gen-keys -n 5000 -f binary -o keys
+    ft-build -q --layout compact -o c.ftx keys
+    ft-build -q --layout wide -o w.ftx keys
+    ft-bench gen-grid -q -n 10 -k 20 -t 4 -o grid c.ftx
+}
+
+# fails STATUS MESSAGE COMMAND...: that status, the message, nothing on standard output.
+fails() {
+    run "-$1" --separate-stderr "${@:3}"
+    [ -z "$output" ]
+    [[ $stderr == "ft-bench: "*"$2"* ]] || { echo "$stderr"; false; }
+}
+
+# column NAME: of the rows in the TSV on standard input.
+column() {
+    awk -F '\t' -v name="$1" '/^#/ { next }
+        !n++ { for (i = 1; i <= NF; i++) at[$i] = i; next }
+        { print $at[name] }'
+}
+
+@test "systems lists engines and layouts, and why one cannot run" {
+    ft-bench systems -f tsv >s
+    [ "$(column system <s | paste -sd ' ')" = "flashtrie-cuda flashtrie-cpu marisa-int \
+marisa-opt paper paper-linear paper-two-pointer paper-per-child ppt" ]
+    for system in flashtrie-cpu marisa-int marisa-opt; do
+        grep "^$system"$'\t' s | grep -q $'\tok$'
+    done
+    [ "$(column status <s | grep -cvE '^(ok|unavailable: .+)$')" = 0 ]
+}
+
+@test "latency: a row a system and beam, all the same results" {
+    ft-bench latency -q --passes 2 --beams 5,20 grid flashtrie-cpu=c.ftx marisa-opt=w.ftx \
+        marisa-int=w.ftx cpu=w.ftx >out
+    [ "$(column system <out | paste -sd ' ')" = "flashtrie-cpu marisa-opt marisa-int cpu \
+flashtrie-cpu marisa-opt marisa-int cpu" ]
+    [ "$(column beam <out | paste -sd ' ')" = "5 5 5 5 20 20 20 20" ]
+    [ "$(column status <out | sort -u)" = ok ]
+    [ "$(column passes <out | sort -u)" = 2 ]
+    [ "$(column digest <out | sort -u | wc -l)" = 2 ]
+    # What is no figure is "-"; a mean of nothing is not 0.
+    [ "$(column mean_ms <out | grep -cE '^[0-9]+\.[0-9]{4}$')" = 8 ]
+    column mean_ms <out | awk '$1 <= 0 { exit 1 }'
+    paste <(column p50_ms <out) <(column p90_ms <out) <(column p99_ms <out) |
+        awk '$1 > $2 || $2 > $3 { exit 1 }'
+    for fact in command version machine gpu build now grid library search; do
+        grep -q "^# $fact ..*" out
+    done
+}
+
+@test "latency: the fill of the beam is said, and is a column" {
+    run -0 --separate-stderr ft-bench latency --passes 1 grid cpu=c.ftx
+    [[ $stderr == *"beam of 20, 10 queries, fill by step (%): 5.0 "* ]]
+    mean=$(sed -n 's/.*mean of steps 1 to [0-9]*: //p' <<<"$stderr")
+    [ "$(column fill <<<"$output")" = "$mean" ]
+}
+
+@test "latency: one pass has no deviation, a system that cannot run no figures" {
+    ft-bench latency -q --passes 1 grid cpu=c.ftx paper=c.ftx >out 2>warning || true
+    [ "$(column sd_ms <out | head -n 1)" = - ]
+    if grep -q $'^paper\t.*\tunavailable: ' out; then
+        [ "$(column mean_ms <out | tail -n 1)" = - ]
+        run -3 --separate-stderr ft-bench latency -q grid paper=c.ftx
+        [[ $stderr == *"nothing can run here"* ]]
+        [ "$(column status <<<"$output" | cut -c 1-12)" = unavailable: ]
+    fi
+}
+
+@test "latency: an index of another layout is warned of, another library refused" {
+    run -0 --separate-stderr ft-bench latency -q --passes 1 grid marisa-opt=c.ftx
+    [[ $stderr == *"marisa-opt is meant for layout wide, and c.ftx is compact"* ]]
+    ft-bench gen-keys -n 4000 | ft-build -q -o other.ftx
+    fails 1 "other.ftx: is not the library of c.ftx" \
+        ft-bench latency -q grid cpu=c.ftx cpu=other.ftx
+}
+
+@test "results that are not the expected ones are no row of figures" {
+    ft-search -q -e cpu c.ftx grid >right
+    ft-search -q -e cpu -a 1 c.ftx grid >wrong
+    ft-bench latency -q --passes 1 --expect right grid cpu=c.ftx | grep -q $'\tok$'
+    for command in latency throughput ablation; do
+        run -1 --separate-stderr ft-bench $command -q --passes 1 --expect wrong grid \
+            cpu=c.ftx marisa-opt=w.ftx
+        [ "$(column status <<<"$output" | sort -u | cut -d , -f 1)" = "failed: wrong results" ]
+        [[ $stderr == *"rows failed"* ]]
+        [[ $(tail -n 1 <<<"$output") != *[0-9].[0-9][0-9][0-9][0-9]* ]]
+    done
+    head -c 100 right >cut
+    fails 1 "cut: query 0" ft-bench latency -q --expect cut grid cpu=c.ftx -o out
+    ft-bench latency -q --passes 1 --queries 3 --expect right grid cpu=c.ftx |
+        grep -q $'\tok$'
+}
+
+@test "a time limit says how far it got" {
+    run -0 ft-bench latency -q --time-limit 0.000000001 grid cpu=c.ftx
+    [[ $(tail -n 1 <<<"$output") == *$'\t1 of 10 queries in 1e-09 s, not warm' ]]
+    [ "$(column passes <<<"$output")" = 0 ]
+    run -0 ft-bench latency -q --time-limit 0.3 --passes 100000 grid cpu=c.ftx
+    [[ $(column status <<<"$output") == *" of 100000 passes in 0.3 s" ]]
+    [ "$(column passes <<<"$output")" -ge 1 ]
+}
+
+@test "an interrupt keeps what is measured, and --resume goes on" {
+    for format in tsv json; do
+        ft-bench latency -q -f $format -o out.$format --passes 100000 --beams 5,6,7 \
+            --time-limit 0.5 grid cpu=c.ftx &
+        pid=$!
+        for ((i = 0; i < 200; i++)); do
+            grep -q 'passes in' out.$format 2>/dev/null && break
+            sleep 0.05
+        done
+        kill -TERM $pid
+        status=0
+        wait $pid || status=$?
+        [ $status = 143 ]
+        grep -q 'passes in 0.5 s' out.$format
+    done
+    python3 -c 'import json; assert len(json.load(open("out.json"))["rows"]) >= 1' ||
+        ! command -v python3
+    before=$(column beam <out.tsv | paste -sd ' ')
+    [ "$before" != "5 6 7" ]
+    printf 'cpu\tcom' >>out.tsv # as a crash would leave it
+    cp out.tsv part.tsv
+    ft-bench latency -q -o out.tsv --resume --passes 100000 --beams 5,6,7 \
+        --time-limit 0.5 grid cpu=c.ftx
+    [ "$(column beam <out.tsv | paste -sd ' ')" = "5 6 7" ]
+    head -n "$(wc -l <part.tsv)" out.tsv | cmp - <(head -n "$(wc -l <part.tsv)" part.tsv)
+    cp out.tsv whole.tsv
+    ft-bench latency -q -o out.tsv --resume --passes 100000 --beams 7,5 \
+        --time-limit 0.5 grid cpu=c.ftx
+    cmp out.tsv whole.tsv
+    fails 1 "out.tsv: is of another run, take another file: it has '# search" \
+        ft-bench latency -q -o out.tsv --resume --passes 1 grid cpu=c.ftx
+    cmp out.tsv whole.tsv
+    fails 1 "c.ftx: is of another run" ft-bench latency -q -o c.ftx --resume grid cpu=c.ftx
+    cmp c.ftx <(ft-build -q --layout compact keys)
+}
+
+@test "a file with failed rows stays a failure when it is gone on with" {
+    ft-search -q -e cpu -a 1 c.ftx grid >wrong
+    for resume in "" --resume; do
+        fails 1 "1 of 1 rows failed" \
+            ft-bench latency -q --passes 1 --expect wrong -o out $resume grid cpu=c.ftx
+    done
+    [ "$(column beam <out)" = 20 ]
+}
+
+@test "three forms of output, notes in the header" {
+    for format in table tsv json; do
+        ft-bench latency -q -f $format --passes 1 --note 'seed "1"' --note two grid \
+            cpu=c.ftx >$format
+    done
+    grep -qF '# note seed "1"; two' tsv
+    grep -q '^note  *seed "1"; two' table
+    grep -q '^cpu  *compact ' table
+    run -0 python3 -c 'import json
+d = json.load(open("json"))
+assert d["note"] == "seed \"1\"; two", d
+assert d["command"] == "ft-bench latency", d
+(row,) = d["rows"]
+assert row["system"] == "cpu" and row["beam"] == 20 and row["sd_ms"] is None, row
+assert 0 < row["mean_ms"] and row["status"] == "ok", row'
+}
+
+@test "throughput: batches of each size, every query once a pass" {
+    ft-bench throughput -q --passes 2 --batches 1,3,10 grid cpu=c.ftx marisa-opt=w.ftx >out
+    [ "$(column batch <out | paste -sd ' ')" = "1 1 3 3 10 10" ]
+    [ "$(column digest <out | sort -u | wc -l)" = 1 ]
+    [ "$(column status <out | sort -u)" = ok ]
+    # queries/s is of the same passes as the time of a call
+    paste <(column queries_per_s <out) <(column mean_call_ms <out) <(column batch <out) |
+        awk '$3 != 3 && ($1 * $2 / 1000 / $3 < 0.3 || $1 * $2 / 1000 / $3 > 3) { exit 1 }'
+    fails 1 "a batch of 11, and the grid has 10 queries" \
+        ft-bench throughput --batches 11 grid cpu=c.ftx
+}
+
+@test "breakdown: a system without phases says so" {
+    run -3 --separate-stderr ft-bench breakdown -q grid cpu=c.ftx
+    [ "$(column status <<<"$output")" = "unavailable: engine cpu has no instrumented form" ]
+    [ "$(column pruning_pct <<<"$output")" = - ]
+}
+
+@test "ablation: times against the first, and work that ft-search counts as well" {
+    ft-bench ablation -q --passes 2 grid cpu=c.ftx marisa-opt=w.ftx >out
+    [ "$(column mean_times <out | head -n 1)" = 1.00 ]
+    ft-search -q -e cpu --stats stats c.ftx grid >/dev/null
+    for counter in probes kept; do
+        want=$(awk -F '\t' -v name=$counter '!n++ { for (i = 1; i <= NF; i++) at[$i] = i; next }
+            { sum += $at[name] } END { printf "%.1f", sum / 10 }' stats)
+        [ "$(column $counter <out | head -n 1)" = "$want" ]
+    done
+    [ "$(column kept <out | sort -u | wc -l)" = 1 ]
+    # An index alone: the paper's kernel and its variants.
+    ft-bench ablation -q --passes 1 grid c.ftx >all 2>/dev/null || true
+    [ "$(column system <all | paste -sd ' ')" = \
+        "paper paper-linear paper-two-pointer paper-per-child ppt" ]
+}
+
+@test "command lines that make no sense" {
+    fails 2 "is not numbers such as" ft-bench latency --beams 1,,2 grid cpu=c.ftx
+    fails 2 "is not numbers such as" ft-bench latency --beams 0 grid cpu=c.ftx
+    fails 2 "is not numbers such as" ft-bench throughput --batches 8x grid cpu=c.ftx
+    fails 2 "unknown option '--batches'" ft-bench latency --batches 8 grid cpu=c.ftx
+    fails 2 "exclude each other" ft-bench latency -b 3 --beams 3 grid cpu=c.ftx
+    fails 2 "--resume goes with -o FILE" ft-bench latency --resume grid cpu=c.ftx
+    fails 2 "TSV only" ft-bench latency --resume -f json -o x grid cpu=c.ftx
+    fails 2 "single beam" ft-bench latency --expect x --beams 1,2 grid cpu=c.ftx
+    fails 2 "operands are missing" ft-bench latency grid
+    fails 1 "'c.ftx' is not SYSTEM=INDEX" ft-bench latency grid c.ftx
+    fails 1 "no system is called 'cpus'" ft-bench latency grid cpus=c.ftx
+    fails 1 "none.ftx" ft-bench latency grid cpu=none.ftx
+    fails 1 "not a proposal grid" ft-bench latency keys cpu=c.ftx
+    fails 1 "cannot open for writing" ft-bench latency -q -o none/x grid cpu=c.ftx
+    run -1 --separate-stderr ft-bench latency -q -o /dev/full grid cpu=c.ftx
+    [[ $stderr == *"/dev/full: cannot write"* ]]
+}

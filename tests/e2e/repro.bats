@@ -1,0 +1,172 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# scripts/repro: each script at its small size, all in one folder, as `all` has it.
+bats_require_minimum_version 1.5.0
+load helper
+
+# Runs a script and looks at what each of them leaves: rows with these columns, a status
+# in each that says ok or why not, the table, and a plot where there is gnuplot.
+repro() { # NAME COLUMNS [OPTION...]
+    dir=$BATS_FILE_TMPDIR/repro
+    tsv=$dir/$1.tsv
+    run -0 --separate-stderr "$top/scripts/repro/$1" --quick --dir "$dir" "${@:3}"
+    local column
+    for column in $2; do
+        rows "$column" >"$T/column"
+        [ -s "$T/column" ]
+    done
+    rows status | grep -vE '^(ok|ok, superset|(not measured here|unavailable): .+|[0-9]+ of [0-9]+ .+)$' >"$T/odd" &&
+        { cat "$T/odd"; false; }
+    [[ $output == *"here:  "*"paper: NVIDIA A100"* ]]
+    if command -v gnuplot >/dev/null; then
+        [ "$(head -c 4 "$dir/$1.png" | tail -c 3)" = PNG ]
+        rm "$dir/$1.png"
+    else
+        [[ $stderr == *"no gnuplot here"* ]]
+    fi
+}
+
+rows() { # COLUMN [SYSTEM]: its values
+    awk -F '\t' -v c="$1" -v s="${2-}" '
+        /^#/ { next }
+        !head { head = 1; for (i = 1; i <= NF; i++) at[$i] = i; next }
+        !(c in at) { exit }
+        s == "" || $at["system"] == s { print $at[c] }' "$tsv"
+}
+values() { # COLUMN SYSTEM: those that are numbers, on one line
+    rows "$@" | grep -E '^[0-9.]+$' | tr '\n' ' '
+}
+
+@test "fig3-latency: every beam and system, beside the paper" {
+    repro fig3-latency "layout threads mean_ms p50_ms p90_ms p95_ms p99_ms fill digest"
+    [ "$(values beam marisa-opt)" = "100 1000 " ]
+    [ "$(values mean_faster marisa-opt)" = "1.00 1.00 " ]
+    [ "$(values mean_ms flashtrie-cpu | wc -w)" = 2 ]
+    [ "$(rows system paper | wc -l)" = 2 ]
+    [[ $output == *"1000     marisa-opt             46.30 | "*" 65.5 | "*" 76.71 | "* ]]
+    [[ $output == *" flashtrie-cpu           1.91 | "*" 24.2 | "* ]]
+    [ "$(rows digest marisa-opt)" = "$(rows digest flashtrie-cpu)" ]
+}
+
+@test "a system that does not run here has a row that says so, and no figure" {
+    repro fig3-latency mean_ms
+    if [ "$(ft-bench systems -f tsv | awk -F '\t' '$1 == "paper" { print $5 }')" = ok ]; then
+        [ "$(values mean_ms paper | wc -w)" = 2 ]
+    else
+        [ -z "$(values mean_ms paper)" ]
+        [[ $(rows status paper) == "not measured here: "* ]]
+        [[ $output == *"1.91 | - "*"not measured here: "* ]]
+    fi
+}
+
+@test "table6-percentiles takes what fig3-latency has measured" {
+    repro fig3-latency mean_ms
+    before=$(rows mean_ms)
+    repro table6-percentiles "p50_ms p90_ms p95_ms p99_ms sd_ms"
+    [ "$(rows mean_ms)" = "$before" ]
+    [[ $output == *" 15.08 | "* ]]
+}
+
+@test "fig4-breakdown: the paper's phases" {
+    repro fig4-breakdown "system"
+    [[ $output == *"65.4 | "*"13.5 | "*"15.4 | "*"5.8 | "* ]]
+    [ "$(rows system | sort -u | xargs)" = "flashtrie-cuda paper" ]
+}
+
+@test "fig4-throughput: every batch, and the best" {
+    repro fig4-throughput "batch feed queries_per_s"
+    [ "$(values batch marisa-opt)" = "1 8 1 8 " ]
+    [[ $output == *"1621 | "*" 70 | "* ]]
+    most=$(values queries_per_s flashtrie-cpu | awk '{ print ($1 > $2 ? $1 : $2) }')
+    tsv=$dir/fig4-throughput.summary.tsv
+    [ "$(values queries_per_s flashtrie-cpu | cut -d ' ' -f 1)" = "$most" ]
+}
+
+@test "fig5-public and the tables of Appendix K" {
+    repro fig5-public "mean_faster p99_faster"
+    [[ $output == *"34.23 | "*"20.5 | "*"22.7 | "* ]]
+    repro table9-noise-permissive "r mean_ms mean_faster"
+    [ "$(values r marisa-opt)" = "0 600 " ]
+    [[ $output == *"41.19 | "*"5.66 | "* ]]
+    full=$(values fill flashtrie-cpu | cut -d ' ' -f 1)
+    repro table10-noise-production "r mean_ms mean_faster"
+    [[ $output == *"8.95 | "*"1.54 | "* ]]
+    # Its thresholds prune: the beam is less full.
+    awk -v a="$full" -v b="$(values fill flashtrie-cpu | cut -d ' ' -f 1)" 'BEGIN { exit !(b < a) }'
+}
+
+@test "table1-quality: a wider beam finds more" {
+    repro table1-quality "recall_100 recall_200 score_diff exact"
+    [[ $output == *"0.53 | "*"0.52 | "* ]]
+    values recall_200 flashtrie-cpu | awk '{ exit !(NF == 3 && $1 < $2 && $2 <= $3) }'
+    [ "$(rows recall_100 marisa-opt)" = "$(rows recall_100 flashtrie-cpu)" ]
+    [ "$(values score_diff flashtrie-cpu | tr ' ' '\n' | sort -u | xargs)" = 0 ]
+}
+
+@test "table2-ablations and table8-sweep: the paper's kernel and its variants" {
+    repro table2-ablations system
+    [[ $output == *"110.2 | "* ]]
+    repro table8-sweep system
+    [ "$(rows system | sort -u | wc -l)" = 5 ]
+    [[ $output == *"110.2 | "* ]]
+}
+
+@test "table3-widest-beam: the widest within the limit" {
+    repro table3-widest-beam "beam p95_ms"
+    [[ $output == *"cannot be run again"* ]]
+    [ "$(values beam flashtrie-cpu)" = "100 300 1000 " ]
+    repro table3-widest-beam p95_ms --limit-ms 0
+    tsv=$dir/table3-widest-beam.summary.tsv
+    [ "$(rows widest_beam flashtrie-cpu)" = - ]
+    repro table3-widest-beam p95_ms --limit-ms 100000
+    tsv=$dir/table3-widest-beam.summary.tsv
+    [ "$(rows widest_beam flashtrie-cpu)" = 1000 ]
+}
+
+@test "table5-growth: counters, not times, so that the growth is the same anywhere" {
+    repro table5-growth "sweep x beams probes candidates"
+    tsv=$dir/table5-growth.summary.tsv
+    [ "$(rows sweep marisa-opt | xargs)" = "B K keys D" ]
+    [[ $output == *"BKlogD/P | "* ]]
+    # Two pointers go through K for each beam: in proportion to the beams, but for the first
+    # step.
+    rows work marisa-opt | awk 'NR == 1 { exit !($1 > 0.8 && $1 <= 1) }'
+}
+
+@test "table7-marisa-int is held to its time" {
+    repro table7-marisa-int "beam mean_ms"
+    [[ $output == *"10997000 | "* ]]
+    [[ $(rows status marisa-int) =~ ^ok$|' of ' ]]
+}
+
+@test "all: every script, options to those that have them" {
+    run -0 --separate-stderr "$top/scripts/repro/all" --quick --dir "$BATS_FILE_TMPDIR/repro" \
+        --sizes 20K --layouts compact,wide
+    for script in "$top"/scripts/repro/{fig,table}*; do
+        [[ $output == *"=== $(basename "$script")"* ]]
+        [ -s "$BATS_FILE_TMPDIR/repro/$(basename "$script").tsv" ]
+    done
+    tsv=$BATS_FILE_TMPDIR/repro/fig2-build-size.tsv
+    [ "$(rows keys | xargs)" = "20000 20000" ]
+    [ "$(rows system | xargs)" = "compact wide" ]
+    [ -z "$(find "$BATS_FILE_TMPDIR/repro" -name '.work*')" ]
+}
+
+@test "what is not understood, or was measured otherwise, is refused" {
+    fig3=("$top/scripts/repro/fig3-latency" --quick --dir "$BATS_FILE_TMPDIR/repro")
+    run -2 --separate-stderr "${fig3[@]}" --beans 3
+    [[ $stderr == "fig3-latency: there is no option '--beans'"* ]]
+    run -2 --separate-stderr "${fig3[@]}" --beams
+    [[ $stderr == *"--beams wants a value"* ]]
+    run -2 --separate-stderr "${fig3[@]}" --keys many
+    [[ $stderr == *"'many' is not a number of keys"* ]]
+    run -2 --separate-stderr "${fig3[@]}" --systems marisa-opt,fast
+    [[ $stderr == *"no system is called 'fast'"* ]]
+    run -2 --separate-stderr "$top/scripts/repro/all" --beans 3
+    "${fig3[@]}"
+    run -1 --separate-stderr "${fig3[@]}" --passes 2
+    [[ $stderr == *"is of another run"* ]]
+    run -0 --separate-stderr "${fig3[@]}" --help
+    [[ $output == *"Figure 3 of the paper"*"--time-limit"*"--beams"* ]]
+    [ -z "$stderr" ]
+}
