@@ -16,7 +16,8 @@ enum {
     CLUSTER_SMALL = 2, /* blocks a query where latency counts (measured), by room; */
     CLUSTER_LARGE = 8, /* MAX_TEAM at most */
     FEW_QUERIES = 16,  /* so few get clusters */
-    MAX_COPIERS = 8    /* threads that are as fast as the bus, both ways */
+    DIRECT_BYTES = 32 << 10, /* over the bus: a copy costs more than reading so few */
+    MAX_COPIERS = 8          /* threads that are as fast as the bus, both ways */
 };
 
 static const ft_gpu_kernels *const layouts[] = {&ft_gpu_narrow, &ft_gpu_wide_layout,
@@ -111,7 +112,7 @@ static ft_status open_parts(ft_cuda_engine *e, const ft_index *index,
                        "%s: the GPU does not read the layout '%s'",
                        ft_index_name(index), ft_index_layout(index));
     const uint32_t n_threads = o->n_threads ? o->n_threads : ft_n_processors();
-    e->direct_in = o->in == FT_TRANSFER_DIRECT;
+    e->in = o->in;
     e->direct_out = o->out != FT_TRANSFER_COPY;
     ft_status st = open_device(e, err);
     if (st == FT_OK)
@@ -209,6 +210,15 @@ ft_status ft_cuda_launch(ft_cuda_engine *e, ft_slot *s, const ft_gpu_plan *plan,
     return e->kernels->search(&e->index, q, plan, s->stream, err);
 }
 
+/* Does the kernel read the grids from host memory itself? Each block of a team does. */
+static bool reads_directly(const ft_cuda_engine *e, const ft_batch *b, uint32_t n)
+{
+    const uint64_t bytes = 8ull * b->n_steps * b->n_proposals * n;
+    if (e->in != FT_TRANSFER_DEFAULT)
+        return e->in == FT_TRANSFER_DIRECT;
+    return bytes * (n <= FEW_QUERIES ? CLUSTER_SMALL : 1) <= DIRECT_BYTES;
+}
+
 /* Queries first .. first + n - 1 of the batch start their way through slot s. */
 static ft_status submit(ft_cuda_engine *e, ft_slot *s, const ft_batch *batch,
                         const ft_search_params *params, uint32_t first, uint32_t n,
@@ -216,7 +226,8 @@ static ft_status submit(ft_cuda_engine *e, ft_slot *s, const ft_batch *batch,
 {
     ft_gpu_grids grids;
     ft_gpu_question q;
-    ft_status st = ft_slot_send(s, batch, first, n, e->direct_in, e->pool, &grids, err);
+    ft_status st = ft_slot_send(s, batch, first, n, reads_directly(e, batch, n),
+                                e->pool, &grids, err);
     if (st != FT_OK)
         return st;
     const ft_gpu_plan plan = ft_cuda_plan(e, &grids, params);

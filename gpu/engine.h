@@ -17,7 +17,8 @@ typedef struct ft_cuda_engine {
     int device, clock_khz;
     bool clusters;      /* compute capability 9.0 and up */
     uint32_t fit[2][2]; /* teams at a time: small and large room, block and cluster */
-    bool direct_in, direct_out; /* kernels read and write host memory themselves */
+    ft_transfer in;
+    bool direct_out; /* kernels write host memory themselves */
     ft_pool *pool;
     uint32_t n_slots;
     ft_slot slots[FT_MAX_SLOTS];

@@ -14,9 +14,7 @@ enum {
     PROBES_PER_SEARCH = 64,
 
     /* Below this many children nothing is cheaper than to probe them all. */
-    FEW_CHILDREN = 64,
-
-    FEW_HITS = 8 /* of a run, mostly */
+    FEW_CHILDREN = 64
 };
 
 /* What a candidate must reach, for now: below the bounds nothing can enter. */
@@ -37,13 +35,14 @@ static inline limits limits_of(const ft_cpu_query *q, const ft_cpu_worker *w)
     };
 }
 
+/* Can this sum, or its score, enter anything? */
 static inline bool enters(const limits *l, float sum)
 {
     return ((double)sum >= l->beam) | ((double)sum * l->norm >= l->result);
 }
 
-/* Can a child enter that is reached with log-prob rho or a lower one: sums and scores are monotone
- * in rho, rounding included. */
+/* Can a child enter that is reached with log-prob rho, or with a lower one? Sums and
+ * scores are monotone in rho, rounding included. */
 static inline bool worthwhile(const ft_cpu_extension *x, float rho)
 {
     const limits l = limits_of(x->q, x->w);
@@ -62,9 +61,9 @@ static void look(const ft_cpu_query *q, ft_cpu_worker *w)
         trie->ops->fetch_node(trie, w->pending[i].node);
     for (uint32_t i = 0; i < w->n_pending; i++)
         flags[i] = (uint8_t)trie->ops->flags(trie, w->pending[i].node);
-    ft_status st = ft_topset_make_rooms(&w->beams, w->n_pending, &w->error);
+    ft_status st = ft_topset_reserve(&w->beams, w->n_pending, &w->error);
     if (st == FT_OK)
-        st = ft_topset_make_rooms(&w->results, w->n_pending, &w->error);
+        st = ft_topset_reserve(&w->results, w->n_pending, &w->error);
     ft_cpu_note(w, st);
     for (uint32_t i = 0; i < w->n_pending && st == FT_OK; i++) {
         const ft_cpu_match *m = &w->pending[i];
@@ -73,6 +72,7 @@ static void look(const ft_cpu_query *q, ft_cpu_worker *w)
         c.score = (double)m->sum * q->norm[step + 1];
         ft_topset_put(&w->results, &c, flags[i] & FT_NODE_TERMINAL);
     }
+    w->n_candidates += w->n_pending;
     w->n_pending = 0;
 }
 
@@ -85,7 +85,6 @@ static inline void admit(ft_cpu_worker *w, const limits *l, const ft_cpu_run *ru
     float sum;
     const bool admitted =
         ft_admit(run->sigma, p->logp, l->token, l->sentence, &sum) & proposed;
-    w->n_candidates += admitted;
     w->pending[w->n_pending] = (ft_cpu_match){node, sum, run->beam, p->token};
     w->n_pending += admitted & enters(l, sum);
 }
@@ -109,7 +108,8 @@ static void look_up(const ft_cpu_query *q, ft_cpu_worker *w, const ft_proposals 
     w->n_hits = w->n_runs = 0;
 }
 
-/* Few children: note those that may be among the proposals. */
+/* Few children: note the edges that may be among the proposals. They are looked up
+ * later, in a loop over many runs, for whose lengths no branch is mispredicted. */
 static void join_children(const ft_cpu_extension *x, ft_range children,
                           const ft_proposals *p)
 {
@@ -123,8 +123,8 @@ static void join_children(const ft_cpu_extension *x, ft_range children,
             look_up(x->q, w, p);
         const uint32_t n_hits = trie->ops->probe(
             trie, first, n, p->filter, w->places + w->n_hits, w->codes + w->n_hits);
-        memset(w->run_of + w->n_hits, (int)w->n_runs, FEW_HITS);
-        if (n_hits > FEW_HITS)
+        memset(w->run_of + w->n_hits, (int)w->n_runs, FT_CPU_FEW); /* no loop */
+        if (n_hits > FT_CPU_FEW)
             memset(w->run_of + w->n_hits, (int)w->n_runs, n_hits);
         w->n_hits += n_hits;
         w->runs[w->n_runs++] = (ft_cpu_run){first, x->beam, x->sigma};
@@ -177,12 +177,12 @@ static void extend(const ft_cpu_item *item, const ft_proposals *p)
             return;
         }
     }
-    if (n == 1) { /* mostly; divisions are dear */
-        join_children(x, all, p);
-        return;
+    ft_range share = all;
+    if (n > 1) { /* mostly it is 1, and divisions are dear */
+        share.first += all.count * slice / n;
+        share.count = all.first + all.count * (slice + 1) / n - share.first;
     }
-    const uint64_t from = all.count * slice / n, to = all.count * (slice + 1) / n;
-    join_children(x, (ft_range){all.first + from, to - from}, p);
+    join_children(x, share, p);
 }
 
 /* In passes, so that the cache misses of the items overlap. */

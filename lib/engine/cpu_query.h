@@ -18,6 +18,7 @@ enum {
     FT_CPU_RUN = 1024,    /* labels decoded at a time */
     FT_CPU_HITS = 2048,   /* edges that are looked up together, at most */
     FT_CPU_RUNS = 128,    /* runs that they are of, at most */
+    FT_CPU_FEW = 8,       /* edges of a run, mostly */
     FT_CPU_PENDING = 256, /* candidates whose nodes are looked at together */
     FT_CPU_CHUNK = 32     /* items taken at a time, at most */
 };
@@ -51,7 +52,7 @@ typedef struct ft_cpu_worker {
      * numbers of these. */
     uint32_t n_hits, n_runs;
     uint32_t codes[FT_CPU_HITS], places[FT_CPU_HITS];
-    uint8_t run_of[FT_CPU_HITS + 8];
+    uint8_t run_of[FT_CPU_HITS + FT_CPU_FEW];
     ft_cpu_run runs[FT_CPU_RUNS];
 } ft_cpu_worker;
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The proposals of one position as a set: admitted tokens, each once with its highest
- * log-prob, best first, and an index of their codes. Every beam of a step joins with the same
- * set, so it is built once a position.
+ * log-prob, best first, and an index of their codes. Every beam of a step joins with
+ * the same set, so it is built once a position.
  */
 #ifndef FT_ENGINE_PROPOSALS_H
 #define FT_ENGINE_PROPOSALS_H
@@ -23,7 +23,8 @@ typedef struct ft_proposal {
 } ft_proposal;
 
 /* Slots are in the order of the low 16 bits of codes, which the filter has a bit for:
- * the slot of one is the rank of its bit. Those that share their low bits are chained. */
+ * the slot of one is the rank of its bit. Those that share their low bits are chained.
+ */
 typedef struct ft_proposal_slot {
     ft_proposal p;
     uint32_t next; /* slot with the same low bits, or FT_NO_TOKEN */

@@ -44,14 +44,7 @@ static ft_status grow_spare(ft_topset *s, ft_error *err)
     return FT_OK;
 }
 
-ft_status ft_topset_make_room(ft_topset *s, ft_error *err)
-{
-    if (s->n >= s->limit)
-        return ft_topset_trim(s, err);
-    return grow(s, s->n + 1, err);
-}
-
-ft_status ft_topset_make_rooms(ft_topset *s, uint64_t n, ft_error *err)
+ft_status ft_topset_reserve(ft_topset *s, uint64_t n, ft_error *err)
 {
     const ft_status st = s->n + n > s->limit ? ft_topset_trim(s, err) : FT_OK;
     return st == FT_OK ? grow(s, s->n + n, err) : st;
@@ -199,7 +192,8 @@ ft_status ft_topset_sort(ft_topset *s, ft_error *err)
     for (uint64_t i = 0; i < s->n; i++)
         s->spare[i] = s->items[(uint32_t)s->keys[i]];
     swap_spare(s);
-    for (uint64_t i = 0, end; i < s->n; i = end) { /* those that share a rounded score */
+    for (uint64_t i = 0, end; i < s->n;
+         i = end) { /* those that share a rounded score */
         for (end = i + 1; end < s->n && s->keys[end] >> 32 == s->keys[i] >> 32; end++)
             ;
         if (end > i + 1)

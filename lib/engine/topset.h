@@ -26,17 +26,17 @@ typedef struct ft_candidate {
     uint32_t step;
 } ft_candidate;
 
-enum { FT_TOPSET_ROOM = 1024 };
+enum { FT_TOPSET_ROOM = 1024 }; /* least room between want and limit */
 
 typedef struct ft_topset {
     ft_candidate *items; /* the first n, in no order */
     uint64_t n, cap;
     uint64_t want, limit; /* trim to `want` when n reaches `limit` */
-    double bound;         /* once full: the worst kept; else -inf */
-    uint64_t bound_node;  /* ties beyond it cannot enter */
-    const ft_trie *trie;  /* settles ties; NULL: the order of nodes does */
-    ft_candidate *spare;  /* cap of them, for trims */
-    uint64_t *keys;       /* twice as many */
+    double bound; /* once full: the worst kept; else -inf; nothing below enters */
+    uint64_t bound_node; /* ties beyond it cannot enter */
+    const ft_trie *trie; /* settles ties; NULL: the order of nodes does */
+    ft_candidate *spare; /* cap of them, for trims */
+    uint64_t *keys;      /* twice as many */
     uint64_t cap_spare;
 } ft_topset;
 
@@ -60,14 +60,8 @@ static inline void ft_topset_use(ft_topset *s, const ft_trie *trie)
 /* Empty the set, which is to keep the best want >= 1. */
 void ft_topset_reset(ft_topset *s, uint64_t want);
 
-/* Can a candidate with this score still enter? False is final. */
-static inline bool ft_topset_admits(const ft_topset *s, double score)
-{
-    return score >= s->bound;
-}
-
-/* Make room for one more, trimming or growing. */
-ft_status ft_topset_make_room(ft_topset *s, ft_error *err);
+/* Make room for n <= FT_TOPSET_ROOM more, trimming or growing. */
+ft_status ft_topset_reserve(ft_topset *s, uint64_t n, ft_error *err);
 
 /* Add c, unless it cannot enter. */
 static inline ft_status ft_topset_push(ft_topset *s, const ft_candidate *c,
@@ -76,7 +70,7 @@ static inline ft_status ft_topset_push(ft_topset *s, const ft_candidate *c,
     if (c->score < s->bound || (c->score == s->bound && c->node > s->bound_node))
         return FT_OK;
     if (s->n == s->cap || s->n >= s->limit) {
-        const ft_status st = ft_topset_make_room(s, err);
+        const ft_status st = ft_topset_reserve(s, 1, err);
         if (st != FT_OK)
             return st;
     }
@@ -84,11 +78,8 @@ static inline ft_status ft_topset_push(ft_topset *s, const ft_candidate *c,
     return FT_OK;
 }
 
-/* Room for n <= FT_TOPSET_ROOM times ft_topset_put, trimming or growing. */
-ft_status ft_topset_make_rooms(ft_topset *s, uint64_t n, ft_error *err);
-
-/* Add c, which can enter, if it is `wanted`: without a branch, which would be taken
- * half of the time. There is room. */
+/* Add c if it is `wanted` and can enter, without a branch: half of them are not. There
+ * is room. */
 static inline void ft_topset_put(ft_topset *s, const ft_candidate *c, bool wanted)
 {
     const bool above = c->score > s->bound;

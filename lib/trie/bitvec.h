@@ -73,8 +73,8 @@ static inline FT_HD uint64_t ft_bitvec_rank1(const ft_bitvec *b, uint64_t i)
 static inline FT_HD unsigned ft_count_fields_up_to(uint64_t fields, uint64_t k)
 {
     const uint64_t top = FT_NINTHS << 8, ks = k * FT_NINTHS;
-    const uint64_t at_most = (((ks | top) - (fields & ~top)) | (fields ^ ks)) ^
-                             (fields & ~ks);
+    const uint64_t at_most =
+        (((ks | top) - (fields & ~top)) | (fields ^ ks)) ^ (fields & ~ks);
     return ft_popcount(at_most & top);
 }
 
