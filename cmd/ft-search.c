@@ -109,8 +109,9 @@ static ft_status open_outputs(search *s, ft_error *err)
     if (st == FT_OK && s->stats_path)
         st = ft_output_open(&s->stats_out, s->stats_path, FT_OUTPUT_TEXT, err);
     if (st == FT_OK && s->stats_out)
-        st = ft_sink_printf(s->stats_out, err,
-                            "query\tstep\tbeams\tprobes\tcandidates\tkept\tseconds\n");
+        st = ft_sink_printf(
+            s->stats_out, err,
+            "query\tstep\tbeams\tprobes\tcandidates\tkept\tseconds\tform\n");
     return st;
 }
 
@@ -169,14 +170,16 @@ static ft_status stats_status(ft_status st)
 
 static ft_status write_stats(search *s, const ft_batch *batch, ft_error *err)
 {
+    static const char *const forms[FT_N_FORMS] = {"threads", "cluster", "block",
+                                                  "grid"};
     const ft_step_stats *step = s->stats.steps;
     for (uint32_t q = 0; q < batch->n_queries; q++)
         for (uint32_t t = 0; t < batch->n_steps; t++, step++) {
             const ft_status st = ft_sink_printf(
-                s->stats_out, err, "%llu\t%u\t%llu\t%llu\t%llu\t%llu\t%.9f\n",
+                s->stats_out, err, "%llu\t%u\t%llu\t%llu\t%llu\t%llu\t%.9f\t%s\n",
                 (unsigned long long)batch->ids[q], t, (unsigned long long)step->beams,
                 (unsigned long long)step->probes, (unsigned long long)step->candidates,
-                (unsigned long long)step->kept, step->seconds);
+                (unsigned long long)step->kept, step->seconds, forms[step->form]);
             if (st != FT_OK)
                 return stats_status(st);
         }

@@ -162,8 +162,9 @@ static void cuda_notes(const ft_engine *engine, char *text, size_t bytes)
              "cluster a query, %llu with a block, %llu with the grid",
              1e-6 * (double)e->index.bytes, e->device, 1e3 * e->index.seconds,
              1e-9 * (double)e->index.bytes / e->index.seconds,
-             (unsigned long long)e->n_by_clusters, (unsigned long long)e->n_by_blocks,
-             (unsigned long long)e->n_by_grid);
+             (unsigned long long)e->n_by_form[FT_FORM_CLUSTER],
+             (unsigned long long)e->n_by_form[FT_FORM_BLOCK],
+             (unsigned long long)e->n_by_form[FT_FORM_GRID]);
 }
 
 /* Clusters for the latency of a few, single blocks for the throughput of many. room 0:
@@ -201,11 +202,12 @@ static ft_status launch_wide(ft_cuda_engine *e, ft_slot *s, const ft_gpu_questio
 ft_status ft_cuda_launch(ft_cuda_engine *e, ft_slot *s, const ft_gpu_plan *plan,
                          const ft_gpu_question *q, ft_error *err)
 {
-    if (!plan->room) {
-        e->n_by_grid++;
+    s->form = !plan->room         ? FT_FORM_GRID
+              : plan->cluster > 1 ? FT_FORM_CLUSTER
+                                  : FT_FORM_BLOCK;
+    e->n_by_form[s->form]++;
+    if (!plan->room)
         return launch_wide(e, s, q, err);
-    }
-    ++*(plan->cluster > 1 ? &e->n_by_clusters : &e->n_by_blocks);
     s->tickets += q->n_queries + plan->n_teams; /* each team draws a last one */
     return e->kernels->search(&e->index, q, plan, s->stream, err);
 }

@@ -24,7 +24,7 @@ typedef struct ft_cuda_engine {
     ft_slot slots[FT_MAX_SLOTS];
     ft_wide_memory wide; /* one for all slots: */
     cudaEvent_t wide_free;
-    uint64_t n_by_clusters, n_by_blocks, n_by_grid; /* launches */
+    uint64_t n_by_form[FT_N_FORMS]; /* launches */
 } ft_cuda_engine;
 
 /* Make the device current. FT_EUNAVAILABLE: there is no such device. */

@@ -264,8 +264,12 @@ static ft_status step_stats(const ft_slot *s, uint32_t n_steps, double hz,
         FT_CUDA(err, cudaMemcpy(from, s->stats.memory, n * sizeof *from,
                                 cudaMemcpyDeviceToHost));
     for (uint64_t i = 0; i < n && st == FT_OK; i++)
-        to[i] = {from[i].beams, from[i].probes, from[i].candidates, from[i].kept,
-                 (double)from[i].cycles / hz};
+        to[i] = {from[i].beams,
+                 from[i].probes,
+                 from[i].candidates,
+                 from[i].kept,
+                 (double)from[i].cycles / hz,
+                 s->form};
     free(from);
     return st;
 }

@@ -22,6 +22,7 @@ typedef struct ft_slot {
     cudaStream_t stream;
     cudaEvent_t done;
     uint32_t first, n_queries; /* of the batch, in flight */
+    ft_form form;              /* of the last launch */
     ft_gpu_room pinned_in, device_in;
     ft_gpu_room widened; /* binary16 log-probs as binary32 */
     ft_gpu_room norm;    /* for norm_alpha, n_norm entries */

@@ -53,6 +53,15 @@ typedef struct ft_engine_options {
     ft_transfer in, out;
 } ft_engine_options;
 
+/* What searched a query. */
+typedef enum ft_form {
+    FT_FORM_THREADS, /* of the host */
+    FT_FORM_CLUSTER, /* of a GPU's thread blocks */
+    FT_FORM_BLOCK,
+    FT_FORM_GRID,
+    FT_N_FORMS
+} ft_form;
+
 /* What one step of one query did. */
 typedef struct ft_step_stats {
     uint64_t beams;  /* beams that entered the step */
@@ -61,6 +70,7 @@ typedef struct ft_step_stats {
         candidates; /* matches looked at: above both thresholds, not hopeless yet */
     uint64_t kept;  /* beams that the step left */
     double seconds;
+    ft_form form; /* FT_FORM_THREADS for a step that did not run */
 } ft_step_stats;
 
 /* Where a query's time goes: the paper's four phases (section 4.3, Appendix D.4). */

@@ -172,14 +172,14 @@ sections() {
     ft-search "${wide[@]}" --stats "$T/stats" --batch 3 "$T/x.ftx" "$r18" |
         cmp - "$wide_results"
     [ "$(head -n 1 "$T/stats")" = \
-        $'query\tstep\tbeams\tprobes\tcandidates\tkept\tseconds' ]
+        $'query\tstep\tbeams\tprobes\tcandidates\tkept\tseconds\tform' ]
     tail -n +2 "$T/stats" | cut -f 1,2 |
         cmp - <(for q in {0..7}; do for t in {0..7}; do printf '%s\t%s\n' $q $t; done; done)
     awk -F '\t' 'NR > 1 && $2 == 0 && $3 != 1 { exit 1 }      # one beam at the root
         NR > 1 && $2 > 0 && $3 != kept { exit 1 }             # what one step keeps is
         NR > 1 { kept = $6; if ($6 > 100 || $6 > $5) exit 1 } # what the next starts with
         NR > 1 && $3 > 0 && $4 == 0 { exit 1 }
-        NF != 7 { exit 1 }' "$T/stats"
+        NF != 8 || $8 != "threads" { exit 1 }' "$T/stats"
     ft-search "${wide[@]}" --stats - -o "$T/out" "$T/x.ftx" "$r18" > "$T/stats2"
     cut -f 1-6 "$T/stats" | cmp - <(cut -f 1-6 "$T/stats2")
     cmp "$T/out" "$wide_results"
