@@ -51,7 +51,7 @@ typedef struct ft_cpu_worker {
     /* Edges that the filter has let through: their codes, places in their runs, and
      * numbers of these. */
     uint32_t n_hits, n_runs;
-    uint32_t codes[FT_CPU_HITS], places[FT_CPU_HITS];
+    uint32_t codes[FT_CPU_HITS + 1], places[FT_CPU_HITS + 1];
     uint8_t run_of[FT_CPU_HITS + FT_CPU_FEW];
     ft_cpu_run runs[FT_CPU_RUNS];
 } ft_cpu_worker;

@@ -8,6 +8,8 @@ enum {
     NEAR_WORDS = 16,    /* of sibling bits, looked at before the ranks are */
     LINEAR_LABELS = 16, /* so few are decoded faster than searched (measured) */
     FETCH_CODES = 256,  /* codes fetched ahead, at most */
+    STRETCH = 32,       /* codes decoded at a time */
+    SURE = 4,
     LINE_WORDS = 8      /* of a cache line */
 };
 
@@ -251,57 +253,119 @@ static inline uint64_t spread(uint32_t v)
 }
 
 /* Two codes, the first in the low half, out of the bits that start with them. */
-static inline uint64_t take_pair(const ft_code_pair *p, uint64_t bits)
+static inline uint64_t take_pair(const ft_code_pairs *p, uint64_t classes, uint64_t bits)
 {
+    const uint64_t mask = p->mask[classes];
 #ifdef __BMI2__
-    return _pdep_u64(bits, p->mask) + p->base;
+    return _pdep_u64(bits, mask) + p->base[classes];
 #else
-    return ((bits & (uint32_t)p->mask) | (bits >> p->width << 32 & p->mask)) + p->base;
+    const unsigned width = ft_popcount((uint32_t)mask);
+    return ((bits & (uint32_t)mask) | (bits >> width << 32 & mask)) + p->base[classes];
 #endif
 }
 
-/* The next n <= 32 codes of a block; returns the bit behind them. */
-static inline uint64_t decode(const ft_compact *l, const ft_region *r, uint64_t bit,
-                              uint32_t low, uint32_t high, unsigned n, uint32_t *out)
+/* A run of siblings, at most STRETCH at a time: of those, the first bit of their codes and
+ * two bits of class each. */
+typedef struct stretch {
+    uint64_t slot, left; /* behind them */
+    uint64_t bit, classes;
+    unsigned n;
+} stretch;
+
+static inline stretch stretch_at(const ft_compact *l, const ft_region *r,
+                                 uint64_t first, uint64_t count)
 {
-    uint64_t classes = spread(low) | spread(high) << 1;
-    unsigned i = 0;
-    if (r->paired)
-        for (; i + 2 <= n; i += 2, classes >>= 4) {
-            const ft_code_pair *p = &r->pairs[classes & 15];
-            const uint64_t codes = take_pair(p, ft_code_bits(l->codes, bit));
-            memcpy(out + i, &codes, sizeof codes);
-            bit += p->both;
-        }
-    for (; i < n; i++, classes >>= 2) {
-        const unsigned cls = classes & 3;
-        const uint64_t v = ft_code_bits(l->codes, bit);
-        out[i] = r->classes.base[cls] + (uint32_t)(v & ft_low_mask(r->width[cls]));
-        bit += r->width[cls];
-    }
-    return bit;
+    const uint64_t slot = first - r->node + r->slot;
+    return (stretch){
+        .slot = slot,
+        .left = count,
+        .bit = code_place(l, r, slot / FT_COMPACT_BLOCK, slot % FT_COMPACT_BLOCK),
+    };
+}
+
+/* Go on, `bit` being behind the codes before. */
+static inline bool stretch_next(stretch *s, const ft_compact *l)
+{
+    if (s->left == 0)
+        return false;
+    const uint64_t block = s->slot / FT_COMPACT_BLOCK;
+    const unsigned at = s->slot % FT_COMPACT_BLOCK, room = STRETCH - at % STRETCH;
+    const ft_code_classes *c = &l->code_classes[block];
+    if (at == 0)
+        s->bit = ft_compact_codes(l, block);
+    s->n = s->left < room ? (unsigned)s->left : room;
+    s->classes = spread((uint32_t)(c->low[at / 64] >> at % 64)) |
+                 spread((uint32_t)(c->high[at / 64] >> at % 64)) << 1;
+    s->slot += s->n;
+    s->left -= s->n;
+    return true;
 }
 
 static void region_codes(const ft_compact *l, const ft_region *r, uint64_t first,
                          uint64_t count, uint32_t *out)
 {
-    uint64_t slot = first - r->node + r->slot;
-    while (count) {
-        const uint64_t block = slot / FT_COMPACT_BLOCK;
-        const ft_code_classes *c = &l->code_classes[block];
-        unsigned at = slot % FT_COMPACT_BLOCK;
-        uint64_t bit = code_place(l, r, block, at);
-        for (; count && at < FT_COMPACT_BLOCK;) {
-            const unsigned word = at / 64, shift = at % 64, room = 32 - at % 32;
-            const unsigned n = count < room ? (unsigned)count : room;
-            bit = decode(l, r, bit, (uint32_t)(c->low[word] >> shift),
-                         (uint32_t)(c->high[word] >> shift), n, out);
-            out += n;
-            at += n;
-            slot += n;
-            count -= n;
+    const uint64_t *bits = l->codes;
+    for (stretch s = stretch_at(l, r, first, count); stretch_next(&s, l); out += s.n) {
+        unsigned i = 0;
+        for (; r->paired && i + 2 <= s.n; i += 2, s.classes >>= 4) {
+            const unsigned both = s.classes & 15;
+            const uint64_t codes =
+                take_pair(&r->pairs, both, ft_code_bits(bits, s.bit));
+            memcpy(out + i, &codes, sizeof codes);
+            s.bit += r->pairs.width[both];
+        }
+        for (; i < s.n; i++, s.classes >>= 2) {
+            const unsigned cls = s.classes & 3;
+            const uint64_t v = ft_code_bits(bits, s.bit);
+            out[i] = r->classes.base[cls] + (uint32_t)(v & ft_low_mask(r->width[cls]));
+            s.bit += r->width[cls];
         }
     }
+}
+
+/* Decode a stretch into `codes`, two at a time: where their number is odd, what follows
+ * the last too. Bit i of the answer: code i is in the filter. */
+static inline uint32_t stretch_probe(stretch *s, const ft_compact *l,
+                                     const ft_region *r, const uint64_t *filter,
+                                     uint32_t codes[STRETCH])
+{
+    const uint64_t *bits = l->codes;
+    uint64_t hits = 0, both = 0;
+    for (unsigned i = 0; i < s->n; i += 2) {
+        both = s->classes & 15;
+        s->classes >>= 4;
+        const uint64_t pair = take_pair(&r->pairs, both, ft_code_bits(bits, s->bit));
+        s->bit += r->pairs.width[both];
+        memcpy(codes + i, &pair, sizeof pair);
+        const uint64_t first = ft_filter_has(filter, (uint32_t)pair);
+        const uint64_t second = ft_filter_has(filter, (uint32_t)(pair >> 32));
+        hits |= (first + 2 * second) << i;
+    }
+    s->bit -= s->n % 2 * r->width[both / FT_CODE_CLASSES];
+    return (uint32_t)(hits & ft_low_mask(s->n));
+}
+
+/* Few codes of a stretch are in the filter, but how many is hard to predict: of so many
+ * each is noted without a branch. */
+static uint32_t region_probe(const ft_compact *l, const ft_region *r, uint64_t first,
+                             uint32_t count, const uint64_t *filter, uint32_t *places,
+                             uint32_t *codes)
+{
+    const uint32_t end = UINT32_C(1) << (STRETCH - 1);
+    uint32_t decoded[STRETCH] = {0};
+    uint64_t n = 0, place = 0;
+    for (stretch s = stretch_at(l, r, first, count); stretch_next(&s, l);) {
+        uint32_t hits = stretch_probe(&s, l, r, filter, decoded);
+        for (unsigned k = 0; (k < SURE) | (hits != 0); k++) {
+            const unsigned i = ft_lowest_bit(hits | end);
+            places[n] = (uint32_t)place + i;
+            codes[n] = decoded[i];
+            n += hits != 0;
+            hits &= hits - 1;
+        }
+        place += s.n;
+    }
+    return (uint32_t)n;
 }
 
 static void compact_codes(const ft_trie *t, uint64_t first, uint64_t count,
@@ -405,6 +469,12 @@ static uint64_t compact_find(const ft_trie *t, ft_range range, uint32_t token)
 static uint32_t compact_probe(const ft_trie *t, uint64_t first, uint32_t count,
                               const uint64_t *filter, uint32_t *places, uint32_t *codes)
 {
+    const ft_compact *l = t->layout;
+    if (first > l->n_root_children) {
+        const ft_region *r = ft_compact_region_of(l, first);
+        if (r->paired)
+            return region_probe(l, r, first, count, filter, places, codes);
+    }
     compact_codes(t, first, count, codes);
     const uint32_t n = ft_filter_codes(filter, codes, count, places);
     for (uint32_t i = 0; i < n; i++)

@@ -28,13 +28,13 @@
 
 enum { FT_CODE_BITS = 57 };
 
-/* Two codes in a row, by their classes. */
-typedef struct ft_code_pair {
-    uint64_t mask;  /* as many low bits of each half as its code has */
-    uint64_t base;  /* of each half */
-    uint32_t width; /* of the first */
-    uint32_t both;
-} ft_code_pair;
+/* Two codes in a row, by the class of the first + FT_CODE_CLASSES * the second's. */
+typedef struct ft_code_pairs {
+    uint64_t mask[FT_CODE_CLASSES * FT_CODE_CLASSES]; /* the low bits of each half that
+                                                         its code has */
+    uint64_t base[FT_CODE_CLASSES * FT_CODE_CLASSES]; /* of each half */
+    uint64_t width[FT_CODE_CLASSES * FT_CODE_CLASSES]; /* of both together */
+} ft_code_pairs;
 
 typedef struct ft_region {
     uint64_t node; /* its first */
@@ -45,7 +45,7 @@ typedef struct ft_region {
 
     /* Bits of a code beyond width[0], for bits of low, of high, of both (mod 2^32). */
     uint32_t low_more, high_more, both_more;
-    ft_code_pair pairs[FT_CODE_CLASSES * FT_CODE_CLASSES];
+    ft_code_pairs pairs;
     bool paired; /* any two codes fit a load */
     ft_token_set set;
     ft_token_classes classes; /* not of region 0 */

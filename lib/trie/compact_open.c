@@ -105,13 +105,10 @@ static void set_widths(ft_region *r)
     r->paired = true;
     for (unsigned i = 0; i < FT_CODE_CLASSES * FT_CODE_CLASSES; i++) {
         const unsigned first = i % FT_CODE_CLASSES, second = i / FT_CODE_CLASSES;
-        r->pairs[i] = (ft_code_pair){
-            .mask = ft_low_mask(width[first]) | ft_low_mask(width[second]) << 32,
-            .base = base[first] | (uint64_t)base[second] << 32,
-            .width = width[first],
-            .both = width[first] + width[second],
-        };
-        r->paired = r->paired && r->pairs[i].both <= FT_CODE_BITS;
+        r->pairs.mask[i] = ft_low_mask(width[first]) | ft_low_mask(width[second]) << 32;
+        r->pairs.base[i] = base[first] | (uint64_t)base[second] << 32;
+        r->pairs.width[i] = width[first] + width[second];
+        r->paired = r->paired && r->pairs.width[i] <= FT_CODE_BITS;
     }
 }
 

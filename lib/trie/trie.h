@@ -65,8 +65,8 @@ typedef struct ft_trie_ops {
     uint32_t (*code)(const ft_trie *t, uint32_t token, uint32_t level);
 
     /* Of a run of siblings, the places (0 to count - 1, ascending) whose codes are in
-     * the filter (trie/probe.h), and their codes; room for `count` of both. Returns how
-     * many. */
+     * the filter (trie/probe.h), and their codes; room for one more than `count` of
+     * both. Returns how many. */
     uint32_t (*probe)(const ft_trie *t, uint64_t first, uint32_t count,
                       const uint64_t *filter, uint32_t *places, uint32_t *codes);
 
