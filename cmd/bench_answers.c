@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "bench_answers.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,9 +22,10 @@ static bool read_query(const char **p, uint64_t *query)
     char *end;
     if (**p < '0' || **p > '9')
         return false;
+    errno = 0;
     *query = strtoull(*p, &end, 10);
     *p = end + 1;
-    return *end == '\t';
+    return *end == '\t' && errno == 0;
 }
 
 static bool read_value(const char **p, bool values, double *value)
@@ -61,13 +63,15 @@ static ft_status read_tokens(reader *r, const char *p, uint32_t *n, ft_error *er
     return FT_OK;
 }
 
-static ft_status add_line(reader *r, const char *text, uint64_t line, ft_error *err)
+static ft_status add_line(reader *r, const ft_buf *bytes, uint64_t line, ft_error *err)
 {
+    const char *text = (const char *)bytes->data;
+    const bool whole = strlen(text) + 1 == bytes->len; /* no zero in it */
     ft_answer a = {.line = line};
     void *v = r->v;
     ft_status st = ft_reserve(&v, &r->cap, r->n + 1, sizeof *r->v, err);
     r->v = v;
-    if (st == FT_OK && read_query(&text, &a.query) &&
+    if (st == FT_OK && whole && read_query(&text, &a.query) &&
         read_value(&text, r->values, &a.value))
         st = read_tokens(r, text, &a.n, err);
     if (st == FT_OK && !a.n)
@@ -120,7 +124,7 @@ static ft_status read_lines(reader *r, ft_stream *in, ft_error *err)
             break;
         st = ft_buf_append(&line, "", 1, err);
         if (st == FT_OK)
-            st = add_line(r, (const char *)line.data, i, err);
+            st = add_line(r, &line, i, err);
     }
     ft_buf_free(&line);
     return st == FT_OK ? settle(r, err) : st;

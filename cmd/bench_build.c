@@ -364,11 +364,19 @@ static ft_status run(bench_build *b, const ft_subcommand *self,
     return st == FT_OK ? measure_all(b, names, err) : st;
 }
 
+/* A pipe would be empty the second time. */
+static bool is_plain_file(const char *path)
+{
+    struct stat info;
+    return strcmp(path, "-") != 0 &&
+           (stat(path, &info) != 0 /* to open it says why */ || S_ISREG(info.st_mode));
+}
+
 static int check_names(const ft_command *c, const bench_build *b,
                        const ft_operands *names)
 {
-    if (strcmp(b->keys_path, "-") == 0)
-        return ft_command_usage(c, "KEYS is read more than once: it is a file");
+    if (!is_plain_file(b->keys_path))
+        return ft_command_usage(c, "KEYS is read more than once: it is a plain file");
     for (uint32_t i = 0; i < names->n; i++) {
         const char *name = names->v[i];
         const size_t n = strcspn(name, "+");
@@ -381,7 +389,7 @@ static int check_names(const ft_command *c, const bench_build *b,
             return ft_command_usage(c, "'%s' is no layout, nor marisa or marisa-n1",
                                     name);
     }
-    return ft_bench_output_check(c, &b->output);
+    return FT_GO_ON;
 }
 
 static int parse(bench_build *b, const ft_subcommand *self, int argc, char **argv,
@@ -406,7 +414,9 @@ static int parse(bench_build *b, const ft_subcommand *self, int argc, char **arg
                           .options = rows,
                           .min_operands = 1,
                           .max_operands = FT_ANY_OPERANDS};
-    const int rc = ft_command_parse(&c, argc, argv, names);
+    int rc = ft_command_parse(&c, argc, argv, names);
+    if (rc == FT_GO_ON)
+        rc = ft_bench_output_check(&c, &b->output, names);
     if (rc != FT_GO_ON)
         return rc;
     b->keys_path = names->v[0];

@@ -116,7 +116,11 @@ static ft_status put_binary(ft_sink *out, block *b, const uint32_t *tokens, uint
 {
     ft_status st = FT_OK;
     b->words[b->n] = n;
-    memcpy(b->words + b->n + 1, tokens, n * sizeof *tokens);
+    uint32_t *to = b->words + b->n + 1;
+    /* Most keys in a copy of one size: how long they are cannot be predicted. */
+    memcpy(to, tokens, FT_KEYGEN_READABLE * sizeof *tokens);
+    if (n > FT_KEYGEN_READABLE)
+        memcpy(to, tokens, n * sizeof *tokens);
     b->n += 1u + n;
     if (b->n >= BLOCK_BYTES / sizeof *b->words) {
         st = ft_sink_write(out, b->words, b->n * sizeof *b->words, err);

@@ -284,7 +284,10 @@ static ft_status measure_part(ft_bench_search *s, uint32_t q, uint32_t n, sums *
 static void share_cells(ft_bench_row *row, const double *total, int n, uint64_t of)
 {
     for (int c = 0; c < n; c++)
-        ft_bench_cell(row, of ? "%.4f" : "-", of ? total[c] / (double)of : 0.0);
+        if (of && isfinite(total[c]))
+            ft_bench_cell(row, "%.4f", total[c] / (double)of);
+        else /* scores may add up to infinity, which is no number of JSON's */
+            ft_bench_cell(row, "-");
 }
 
 static void add_figures(ft_bench_row *row, const ft_bench_search *s,

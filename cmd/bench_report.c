@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -28,7 +29,7 @@ typedef struct fact {
 
 struct ft_bench_report {
     const char *path, *name; /* of the output; the name is for messages */
-    bool resume, seekable;
+    bool resume, regular, seekable;
     uint32_t format;
     const ft_bench_column *columns;
     uint32_t n_columns, n_key;
@@ -49,8 +50,33 @@ static bool is_standard(const char *path)
     return !path || strcmp(path, "-") == 0;
 }
 
-int ft_bench_output_check(const ft_command *c, const ft_bench_output *o)
+static bool is_output(const struct stat *out, const char *path)
 {
+    struct stat in;
+    return stat(path, &in) == 0 && in.st_dev == out->st_dev && in.st_ino == out->st_ino;
+}
+
+/* FILE, or SYSTEM=FILE. */
+static const char *find_output(const ft_bench_output *o, const ft_operands *inputs)
+{
+    struct stat out;
+    if ((is_standard(o->path) ? fstat(STDOUT_FILENO, &out) : stat(o->path, &out)) ||
+        !S_ISREG(out.st_mode))
+        return NULL;
+    for (uint32_t i = 0; i < inputs->n; i++) {
+        const char *name = inputs->v[i], *value = strchr(name, '=');
+        if (is_output(&out, name) || (value && is_output(&out, value + 1)))
+            return name;
+    }
+    return NULL;
+}
+
+int ft_bench_output_check(const ft_command *c, const ft_bench_output *o,
+                          const ft_operands *inputs)
+{
+    const char *both = find_output(o, inputs);
+    if (both)
+        return ft_command_usage(c, "'%s' is also the output", both);
     if (o->resume && is_standard(o->path))
         return ft_command_usage(c, "--resume goes with -o FILE");
     if (o->resume && o->format != FT_BENCH_BY_OUTPUT && o->format != FT_BENCH_TSV)
@@ -149,12 +175,32 @@ static void add(ft_bench_report *r, const char *text)
     ft_sink_write(r->text, text, strlen(text), NULL);
 }
 
+/* Bytes of the character at p in UTF-8 (RFC 3629); 0: there is none. */
+static int utf8_bytes(const char *p)
+{
+    const unsigned char a = (unsigned char)p[0], b = (unsigned char)p[1];
+    const int n = a < 0x80 ? 1 : a < 0xC2 ? 0 : a < 0xE0 ? 2 : a < 0xF0 ? 3 : 4;
+    for (int i = 1; i < n; i++)
+        if (((unsigned char)p[i] & 0xC0) != 0x80)
+            return 0;
+    const bool wrong = (a == 0xE0 && b < 0xA0) || (a == 0xED && b >= 0xA0) ||
+                       (a == 0xF0 && b < 0x90) || (a == 0xF4 && b >= 0x90) || a > 0xF4;
+    return wrong ? 0 : n;
+}
+
+/* Names of files may be any bytes, JSON may not. */
 static void add_json_string(ft_bench_report *r, const char *text)
 {
     add(r, "\"");
-    for (; *text; text++)
-        ft_sink_printf(r->text, NULL, *text == '"' || *text == '\\' ? "\\%c" : "%c",
-                       *text);
+    for (int n; *text; text += n ? n : 1) {
+        n = utf8_bytes(text);
+        if (*text == '"' || *text == '\\')
+            add(r, "\\");
+        if (n)
+            ft_sink_write(r->text, text, (size_t)n, NULL);
+        else
+            add(r, "?");
+    }
     add(r, "\"");
 }
 
@@ -302,36 +348,52 @@ static ft_status compare_heads(ft_bench_report *r, ft_error *err)
     return st;
 }
 
-/* All whole lines of the file; what an interrupt left behind them is cut off. */
-static ft_status read_file(ft_bench_report *r, ft_error *err)
+/* All whole lines of the file; what an interrupt left behind them is cut off. As they
+ * are: a file that somebody has compressed is another one. */
+static ft_status read_file(ft_bench_report *r, bool *empty, ft_error *err)
 {
-    ft_stream *in = NULL;
-    size_t got = 1;
-    ft_status st = ft_stream_open(&in, r->path, err);
-    while (st == FT_OK && got) {
-        st = ft_buf_reserve(&r->had, 1 << 16, err);
-        if (st == FT_OK)
-            st = ft_stream_read(in, r->had.data + r->had.len, 1 << 16, &got, err);
-        r->had.len += st == FT_OK ? got : 0;
+    enum { CHUNK = 1 << 16 };
+    ssize_t n = 1;
+    while (n > 0) {
+        const ft_status st = ft_buf_reserve(&r->had, CHUNK, err);
+        if (st != FT_OK)
+            return st;
+        n = pread(r->fd, r->had.data + r->had.len, CHUNK, (off_t)r->had.len);
+        if (n < 0)
+            return ft_fail_errno(err, FT_EIO, errno, "%s: cannot read", r->name);
+        r->had.len += (uint64_t)n;
     }
-    ft_stream_close(in);
+    *empty = r->had.len == 0;
     while (r->had.len && r->had.data[r->had.len - 1] != '\n')
         r->had.len--;
-    return st;
+    return FT_OK;
 }
 
+/* Two runs that write one file would write over each other's rows. */
 static ft_status open_output(ft_bench_report *r, ft_error *err)
 {
     struct stat info;
-    r->fd = r->path ? open(r->path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666)
+    const int mode = r->resume ? O_RDWR : O_WRONLY;
+    r->fd = r->path ? open(r->path, mode | O_CREAT | O_CLOEXEC, 0666)
                     : fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
     if (r->fd < 0)
         return ft_fail_errno(err, FT_EIO, errno, "%s: cannot open for writing",
                              r->name);
-    const bool regular = fstat(r->fd, &info) == 0 && S_ISREG(info.st_mode);
+    r->regular = fstat(r->fd, &info) == 0 && S_ISREG(info.st_mode);
     const int flags = fcntl(r->fd, F_GETFL);
-    r->seekable = regular && flags >= 0 && !(flags & O_APPEND);
-    if (regular && r->path && ftruncate(r->fd, (off_t)r->had.len) != 0)
+    r->seekable = r->regular && flags >= 0 && !(flags & O_APPEND);
+    if (r->regular && r->path && flock(r->fd, LOCK_EX | LOCK_NB) != 0 &&
+        errno == EWOULDBLOCK)
+        return ft_fail(err, FT_EIO, "%s: another ft-bench is writing it", r->name);
+    if (r->resume && !r->regular)
+        return ft_fail(err, FT_EINVAL, "%s: --resume wants a plain file", r->name);
+    return FT_OK;
+}
+
+/* Behind the lines that stay. */
+static ft_status seek_end(ft_bench_report *r, ft_error *err)
+{
+    if (r->regular && r->path && ftruncate(r->fd, (off_t)r->had.len) != 0)
         return ft_fail_errno(err, FT_EIO, errno, "%s: cannot write", r->name);
     if (r->had.len && lseek(r->fd, 0, SEEK_END) < 0)
         return ft_fail_errno(err, FT_EIO, errno, "%s: cannot seek", r->name);
@@ -340,13 +402,14 @@ static ft_status open_output(ft_bench_report *r, ft_error *err)
 
 ft_status ft_bench_report_begin(ft_bench_report *r, ft_error *err)
 {
-    ft_status st = FT_OK;
-    if (r->resume && access(r->path, F_OK) == 0)
-        st = read_file(r, err);
-    if (st == FT_OK && r->had.len)
+    bool empty = true;
+    ft_status st = open_output(r, err);
+    if (st == FT_OK && r->resume)
+        st = read_file(r, &empty, err);
+    if (st == FT_OK && !empty)
         st = compare_heads(r, err);
     if (st == FT_OK)
-        st = open_output(r, err);
+        st = seek_end(r, err);
     if (st == FT_OK && r->had.len == 0) {
         add_head(r);
         add_column_names(r);
@@ -396,9 +459,11 @@ ft_status ft_bench_report_close(ft_bench_report *r, ft_status st, ft_error *err)
 {
     if (!r)
         return st;
-    if (st == FT_OK && r->format == FT_BENCH_JSON && !r->seekable && r->fd >= 0) {
+    if (r->format == FT_BENCH_JSON && !r->seekable && r->fd >= 0) {
+        ft_error own; /* after a failure it is the one that is told */
         add(r, json_end);
-        st = put(r, err);
+        const ft_status ended = put(r, st == FT_OK ? err : &own);
+        st = st == FT_OK ? ended : st;
     }
     if (r->fd >= 0 && close(r->fd) != 0 && errno != EINTR && st == FT_OK)
         st = ft_fail_errno(err, FT_EIO, errno, "%s: cannot write", r->name);

@@ -59,8 +59,10 @@ extern const char *const ft_bench_formats[];
             "put TEXT into the header (may be repeated)"                               \
     }
 
-/* Usage errors of the above: FT_GO_ON or the status to exit with. */
-int ft_bench_output_check(const ft_command *c, const ft_bench_output *o);
+/* Usage errors of the above, and an output that is an input, "FILE" or "SYSTEM=FILE":
+ * FT_GO_ON or the status to exit with. */
+int ft_bench_output_check(const ft_command *c, const ft_bench_output *o,
+                          const ft_operands *inputs);
 
 typedef struct ft_bench_report ft_bench_report;
 

@@ -202,17 +202,14 @@ static ft_status add_entry(ft_bench_search *s, const char *name, const char *pat
 }
 
 /* SYSTEM=INDEX; INDEX alone, where a method has ablations, is all of them. */
-static ft_status open_operand(ft_bench_search *s, char *operand, bool ablations,
-                              ft_error *err)
+static ft_status open_operand(ft_bench_search *s, char *operand, ft_error *err)
 {
     char *path = strchr(operand, '=');
     ft_status st = FT_OK;
-    if (path && path != operand) {
+    if (path) {
         *path++ = '\0';
         return add_entry(s, operand, path, err);
     }
-    if (path || !ablations)
-        return ft_fail(err, FT_EINVAL, "'%s' is not SYSTEM=INDEX", operand);
     for (const ft_bench_system *b = ft_bench_systems; b->name && st == FT_OK; b++)
         if (b->ablation)
             st = add_entry(s, b->name, operand, err);
@@ -294,7 +291,7 @@ static ft_status run(ft_bench_search *s, const char *name, const ft_operands *op
     if (st == FT_OK && i + 1 == operands->n)
         st = ft_fail(err, FT_EINVAL, "no system is named");
     for (i++; i < operands->n && st == FT_OK; i++)
-        st = open_operand(s, operands->v[i], method->has_ablations, err);
+        st = open_operand(s, operands->v[i], err);
     if (st == FT_OK && method->open)
         st = method->open(s, err);
     if (st == FT_OK) {
@@ -322,7 +319,8 @@ static void close_all(ft_bench_search *s)
     free(s->output.notes.items);
 }
 
-static int check_lists(ft_bench_search *s, const ft_command *c)
+static int check_lists(ft_bench_search *s, const ft_command *c,
+                       const ft_operands *operands)
 {
     const struct {
         const char *name, *text;
@@ -339,7 +337,11 @@ static int check_lists(ft_bench_search *s, const ft_command *c)
         return ft_command_usage(c, "--beam and --beams exclude each other");
     if (s->expect_path && s->beams.n > 1)
         return ft_command_usage(c, "--expect goes with a single beam");
-    return ft_bench_output_check(c, &s->output);
+    for (uint32_t i = 1; i < operands->n; i++)
+        if (operands->v[i][0] == '=' ||
+            (!strchr(operands->v[i], '=') && !s->method->has_ablations))
+            return ft_command_usage(c, "'%s' is not SYSTEM=INDEX", operands->v[i]);
+    return ft_bench_output_check(c, &s->output, operands);
 }
 
 static int parse(ft_bench_search *s, const ft_subcommand *self, int argc, char **argv,
@@ -384,7 +386,7 @@ static int parse(ft_bench_search *s, const ft_subcommand *self, int argc, char *
                           .min_operands = 2,
                           .max_operands = FT_ANY_OPERANDS};
     const int rc = ft_command_parse(&c, argc, argv, operands);
-    return rc == FT_GO_ON ? check_lists(s, &c) : rc;
+    return rc == FT_GO_ON ? check_lists(s, &c, operands) : rc;
 }
 
 int ft_bench_search_run(const ft_subcommand *self, int argc, char **argv,

@@ -58,7 +58,7 @@ int ft_bench_size(const ft_subcommand *self, int argc, char **argv)
     ft_error err;
     int rc = ft_command_parse(&c, argc, argv, &operands);
     if (rc == FT_GO_ON)
-        rc = ft_bench_output_check(&c, &output);
+        rc = ft_bench_output_check(&c, &output, &operands);
     if (rc == FT_GO_ON) {
         ft_bench_report *report = NULL;
         ft_status st =

@@ -103,7 +103,7 @@ int ft_bench_list_systems(const ft_subcommand *self, int argc, char **argv)
     ft_error err;
     int rc = ft_command_parse(&c, argc, argv, &none);
     if (rc == FT_GO_ON)
-        rc = ft_bench_output_check(&c, &output);
+        rc = ft_bench_output_check(&c, &output, &none);
     if (rc == FT_GO_ON) {
         ft_bench_report *report = NULL;
         ft_status st =

@@ -10,7 +10,7 @@
 #include "options.h"
 #include "search_input.h"
 
-enum { MAX_ENGINES = 32, MAX_BEAM = 1 << 24, MAX_BATCH = 1 << 20, MAX_THREADS = 4096 };
+enum { MAX_ENGINES = 32, MAX_BEAM = 1 << 24, MAX_BATCH = 1 << 20, MAX_THREADS = 1024 };
 enum { MAX_GPUS = 1024, NO_GPU = MAX_GPUS }; /* --gpu was not given */
 
 typedef struct search {
@@ -96,6 +96,10 @@ static int parse(search *s, int argc, char **argv)
     if (rc == FT_GO_ON && to_stdout && s->stats_path && strcmp(s->stats_path, "-") == 0)
         return ft_command_usage(
             &c, "results and --stats cannot both go to standard output: use -o");
+    if (rc == FT_GO_ON && !to_stdout && s->stats_path &&
+        strcmp(s->stats_path, s->output) == 0)
+        return ft_command_usage(&c, "results and --stats cannot both go to '%s'",
+                                s->output);
     if (rc == FT_GO_ON && s->gpu != NO_GPU && !choose_gpu(s))
         return ft_command_usage(&c, "--gpu goes with --engine cuda");
     return rc;

@@ -51,7 +51,7 @@ struct candidate { /* of the step: 16 bytes, one access */
 struct finding { /* a result */
     float sum;
     uint32_t token;
-    uint64_t node_step_beam;
+    uint64_t node_step_beam; /* 38 bits of place_of: more nodes fit no device */
 
     enum { BEAM_BITS = 10, STEP_BITS = 16 };
 
@@ -92,7 +92,7 @@ template <int THREADS_, int ROOM_> struct memory {
         WARPS = THREADS / 32,
         EACH = (ROOM + THREADS - 1) / THREADS, /* beams or proposals a thread */
         BINS = ROOM > THREADS ? ROOM : THREADS,
-        /* Room for what is kept, and for all warps' next looks twice over. */
+        /* Room for what is kept, for all warps' next looks and as many again. */
         CANDIDATES = ROOM + 2 * THREADS,
         FINDINGS = ROOM + 2 * THREADS
     };

@@ -41,6 +41,8 @@ static void opt_close_query(ft_cpu_query *q)
 static ft_status opt_prepare(ft_cpu_query *q, uint32_t step, ft_error *err)
 {
     opt_state *s = q->state;
+    if (step == 0) /* a query that failed may have left its own */
+        atomic_store_explicit(&s->bound, -INFINITY, memory_order_relaxed);
     return ft_sorted_proposals_set(&s->sorted[step % 2], q, step, err);
 }
 

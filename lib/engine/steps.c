@@ -228,15 +228,16 @@ ft_status ft_steps_next(ft_steps *s, const uint32_t *tokens, const float *logp,
 
 ft_status ft_steps_results(ft_steps *s, ft_results *out, ft_error *err)
 {
-    if (s->failure.status != FT_OK) {
-        *err = s->failure;
-        return s->failure.status;
-    }
-    ft_status st = ft_results_reset(out, 1, err);
+    ft_status st = s->failure.status;
     if (st == FT_OK)
-        st = ft_cpu_query_finish(&s->query, &out->bytes, err);
-    if (st != FT_OK)
+        st = ft_results_reset(out, 1, &s->failure);
+    if (st == FT_OK)
+        st = ft_cpu_query_finish(&s->query, &out->bytes, &s->failure);
+    if (st != FT_OK) {
+        if (err)
+            *err = s->failure;
         return st;
+    }
     out->offset[0] = 0;
     out->offset[1] = out->bytes.len;
     /* Worker 0 has taken over the results of all; the others go on with none. */

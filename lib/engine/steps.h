@@ -30,7 +30,8 @@ ft_status ft_steps_open(ft_steps **out, ft_engine *e, const ft_search_params *pa
 ft_status ft_steps_next(ft_steps *s, const uint32_t *tokens, const float *logp,
                         uint32_t n_proposals, ft_frontier *out, ft_error *err);
 
-/* The best N results of all steps so far, as one wire record; the search may go on. */
+/* The best N results of all steps so far, as one wire record; the search may go on, but
+ * not after a failure. */
 ft_status ft_steps_results(ft_steps *s, ft_results *out, ft_error *err);
 void ft_steps_close(ft_steps *s);
 

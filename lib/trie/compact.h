@@ -30,9 +30,9 @@ enum { FT_CODE_BITS = 57 };
 
 /* Two codes in a row, by the class of the first + FT_CODE_CLASSES * the second's. */
 typedef struct ft_code_pairs {
-    uint64_t mask[FT_CODE_CLASSES * FT_CODE_CLASSES]; /* the low bits of each half that
-                                                         its code has */
-    uint64_t base[FT_CODE_CLASSES * FT_CODE_CLASSES]; /* of each half */
+    uint64_t mask[FT_CODE_CLASSES * FT_CODE_CLASSES];  /* the low bits of each half that
+                                                          its code has */
+    uint64_t base[FT_CODE_CLASSES * FT_CODE_CLASSES];  /* of each half */
     uint64_t width[FT_CODE_CLASSES * FT_CODE_CLASSES]; /* of both together */
 } ft_code_pairs;
 
@@ -40,7 +40,8 @@ typedef struct ft_region {
     uint64_t node; /* its first */
     uint64_t slot; /* where that lies; region 0 has blocks of its own */
     uint64_t n_nodes;
-    uint32_t level; /* of its first node */
+    uint32_t level;     /* of its first node */
+    uint32_t mean_bits; /* a code, about */
     uint32_t width[FT_CODE_CLASSES];
 
     /* Bits of a code beyond width[0], for bits of low, of high, of both (mod 2^32). */
@@ -56,6 +57,11 @@ typedef struct ft_label_tables ft_label_tables;
 typedef struct ft_compact {
     uint32_t n_regions;                       /* region 0 included */
     ft_region region[FT_COMPACT_REGIONS + 1]; /* and the end: n_nodes, n_slots */
+
+    /* Of the regions, side by side, what is asked of each node: their first nodes, then
+     * UINT64_MAX, and slots less nodes (mod 2^64). */
+    uint64_t first[FT_COMPACT_REGIONS + 1];
+    uint64_t shift[FT_COMPACT_REGIONS];
     uint64_t n_root_children, n_root_blocks;
     uint64_t n_blocks, n_slots;
     const ft_compact_root_block *root_blocks;
@@ -96,12 +102,17 @@ static inline uint64_t ft_compact_n_ranks(uint64_t n_blocks)
 }
 
 /* Region of a node that is not in region 0; n_nodes belongs to the last. */
+static inline unsigned ft_compact_region_number(const ft_compact *l, uint64_t node)
+{
+    unsigned i = 1;
+    while (node >= l->first[i + 1])
+        i++;
+    return i;
+}
+
 static inline const ft_region *ft_compact_region_of(const ft_compact *l, uint64_t node)
 {
-    const ft_region *r = &l->region[1];
-    while (r + 1 < l->region + l->n_regions && node >= r[1].node)
-        r++;
-    return r;
+    return &l->region[ft_compact_region_number(l, node)];
 }
 
 /* Region of a slot, and number of the node in it, n_nodes for n_slots. */
@@ -149,6 +160,12 @@ ft_status ft_compact_verify(const ft_trie *trie, uint32_t n_threads, ft_error *e
 extern const ft_trie_ops ft_compact_ops;
 void ft_compact_labels(const ft_trie *trie, uint64_t first, uint64_t count,
                        uint32_t *out);
+void ft_compact_edge_codes(const ft_trie *t, uint64_t first, uint64_t count,
+                           uint32_t *out);
+uint32_t ft_compact_edge_code(const ft_trie *t, uint32_t token, uint32_t level);
+uint64_t ft_compact_find(const ft_trie *t, ft_range range, uint32_t token);
+uint32_t ft_compact_probe(const ft_trie *t, uint64_t first, uint32_t count,
+                          const uint64_t *filter, uint32_t *places, uint32_t *codes);
 
 /* Tables of tokens by code, made when they pay, in zeroed room of as many bytes (0: no
  * tables) for all the tokens of a view's regions, whose sets are open. */

@@ -90,7 +90,7 @@ void ft_compact_labels(const ft_trie *trie, uint64_t first, uint64_t count,
     const bool top = first <= l->n_root_children;
     const ft_region *r = top ? l->region : ft_compact_region_of(l, first);
     const uint32_t *table = table_of(l, r, count);
-    ft_compact_ops.codes(trie, first, count, out);
+    ft_compact_edge_codes(trie, first, count, out);
     if (table) {
         for (uint64_t i = 0; i < count; i++)
             out[i] = table[out[i]];

@@ -90,6 +90,11 @@ static ft_status open_regions(ft_compact *l, const ft_trie *t, const ft_sections
                        (unsigned long long)node, (unsigned long long)t->n_nodes);
     l->n_slots = l->n_blocks * FT_COMPACT_BLOCK;
     l->region[n] = (ft_region){.node = node, .slot = l->n_slots, .level = UINT32_MAX};
+    memset(l->first, 0xFF, sizeof l->first);
+    for (uint32_t i = 0; i < n; i++) {
+        l->first[i] = l->region[i].node;
+        l->shift[i] = l->region[i].slot - l->region[i].node;
+    }
     l->n_root_children = (*regions)[0].n_tokens;
     l->n_root_blocks = ft_compact_n_root_blocks(l->n_root_children);
     return FT_OK;
@@ -163,6 +168,21 @@ static ft_status find_arrays(const ft_sections *s, array *arrays, unsigned n,
     return st;
 }
 
+/* Codes of a region lie from its first block's to the next region's, says what is not
+ * verified yet: a guess of where codes are. */
+static void set_means(ft_compact *l)
+{
+    for (uint32_t i = 1; i < l->n_regions; i++) {
+        ft_region *r = &l->region[i];
+        const uint64_t begin = ft_compact_codes(l, r->slot / FT_COMPACT_BLOCK);
+        const uint64_t end = i + 1 < l->n_regions
+                                 ? ft_compact_codes(l, r[1].slot / FT_COMPACT_BLOCK)
+                                 : l->n_code_bits;
+        const uint64_t bits = (end - begin) / r->n_nodes;
+        r->mean_bits = bits < FT_CODE_BITS ? (uint32_t)bits : FT_CODE_BITS;
+    }
+}
+
 static ft_status open_blocks(ft_compact *l, const ft_sections *s, uint32_t *n_used,
                              ft_error *err)
 {
@@ -192,9 +212,11 @@ static ft_status open_blocks(ft_compact *l, const ft_sections *s, uint32_t *n_us
     l->n_code_bits = e ? e->items : 0;
     st = find(s, FT_SECTION_CODES, l->n_code_bits,
               (ft_words(l->n_code_bits) + 1) * sizeof *l->codes, n_used, &codes, err);
-    if (st == FT_OK)
-        l->codes = codes;
-    return st;
+    if (st != FT_OK)
+        return st;
+    l->codes = codes;
+    set_means(l);
+    return FT_OK;
 }
 
 static ft_status open_ids(ft_compact *l, ft_trie *t, const ft_sections *s,

@@ -9,6 +9,8 @@
 
 enum { ROOT, BELOW, N_KINDS };
 
+enum { FEW = 8, STRIDE_BITS = 15 };
+
 /* A run of strata that takes `children` distinct tokens, and `extra` keys besides one
  * for each of them. */
 typedef struct cell {
@@ -16,14 +18,15 @@ typedef struct cell {
     uint64_t children, extra;
 } cell;
 
-/* A node whose children are being visited. They are never listed: what is left of them
- * is a stack of cells, the next one on top. */
+/* A node whose children are being visited; gone once the last one is drawn. They are
+ * never listed: what is left of them is a stack of cells, the next one on top. */
 typedef struct frame {
-    uint64_t hash; /* of the path and the seed: all that is random below comes of it */
-    uint64_t context;       /* says what likely follows: see context_of */
-    uint64_t spare;         /* a child takes at most so many extra keys */
-    uint64_t random;        /* state */
+    uint64_t random;  /* state: all that is random at and below the node comes of it */
+    uint64_t context; /* says what likely follows: see context_of */
+    uint64_t spare;   /* a child takes at most so many extra keys */
     uint64_t step, n_steps; /* place in the cell on top, if that is one stratum */
+    uint32_t depth;         /* of the children */
+    uint32_t stride; /* of few children: see next_of_few; 0 of many, which have cells */
     uint32_t n_cells;
     bool crowded;
     cell cells[FT_STRATA_BITS + 1];
@@ -37,7 +40,10 @@ struct ft_keygen {
     uint32_t degree_power[N_KINDS]; /* 16 fraction bits */
     uint64_t degree_limit[N_KINDS];
     uint64_t *room; /* room[d]: keys that fit at and below a node of depth d */
-    frame *frames;  /* one a depth, on the current path */
+    uint32_t few;   /* so many children have equal steps of the strata, an id in each */
+    uint32_t stride[FEW + 1]; /* strata / n, STRIDE_BITS fraction bits */
+    uint32_t part[FEW + 1];   /* 65536 / n */
+    frame *frames;            /* of nodes on the current path */
     uint32_t n_frames;
     uint32_t *key;
     uint32_t lcp; /* tokens of the last key that key[] still starts with */
@@ -107,6 +113,26 @@ static uint32_t next_step(const ft_keygen *g, frame *f, cell *c, uint64_t *extra
     return ft_token_among((uint32_t)(first + from), (uint32_t)(to - from), random);
 }
 
+/* A child of a node that has few: each has an equal step of the strata, so there is no
+ * cell to split and no branch to guess. Of the extra keys, the next of n takes all but
+ * x with chance 1 / n, else an nth of x: some children are crowded, most are not. */
+static inline uint32_t next_of_few(const ft_keygen *g, frame *f, uint64_t *extra)
+{
+    cell *c = &f->cells[0];
+    const uint64_t random = ft_random(&f->random), part = g->part[c->children];
+    const uint64_t x = random >> 48; /* x / 65536 of the extra keys */
+    const uint64_t most = -(uint64_t)((random >> 16 & 0xFFFF) < part);
+    const uint64_t share = ((65536 - x) & most) | ((x * part >> 16) & ~most);
+    const uint64_t take = (c->extra * share + (random >> 32 & 0xFFFF)) >> 16;
+    const uint32_t lo = c->lo >> STRIDE_BITS;
+    *extra = c->children == 1 || take > c->extra ? c->extra : take;
+    c->extra -= *extra;
+    c->children--;
+    c->lo += f->stride;
+    f->n_cells = c->children != 0;
+    return likely_token(g, f->context, lo, (c->lo >> STRIDE_BITS) - lo, random);
+}
+
 /* Halve a cell: its upper half stays in *c, the lower half is returned. The halves have
  * the same mass, but what precedes prefers one of them. */
 static cell split_cell(const ft_keygen *g, cell *c, frame *f)
@@ -140,6 +166,8 @@ static cell split_cell(const ft_keygen *g, cell *c, frame *f)
  */
 static inline uint32_t next_child(const ft_keygen *g, frame *f, uint64_t *extra)
 {
+    if (f->stride)
+        return next_of_few(g, f, extra);
     for (;;) {
         cell *c = &f->cells[f->n_cells - 1];
         if (c->children == 1 && f->step == 0) {
@@ -187,18 +215,20 @@ static uint64_t choose_degree(const ft_keygen *g, uint32_t depth, uint64_t keys,
 static bool open_node(ft_keygen *g, uint32_t depth, uint64_t hash, uint64_t keys)
 {
     frame *f = &g->frames[g->n_frames++];
-    f->random = hash;
-    const uint64_t draw = ft_random(&f->random), room = g->room[depth + 1];
-    const bool is_key = depth && ((draw & 0xFFFFFFFF) < g->prefix_chance ||
+    const uint64_t room = g->room[depth + 1];
+    const bool is_key = depth && ((hash & 0xFFFFFFFF) < g->prefix_chance ||
                                   keys > sat_mul(room, g->p.vocab));
     keys -= is_key;
+    f->random = hash;
     const uint64_t degree = choose_degree(g, depth, keys, ft_random(&f->random));
-    f->hash = hash;
     f->context = depth ? context_of(g, g->key[depth - 1]) : hash;
     f->spare = room - 1;
+    /* In equal steps only where one child has room for all. */
+    f->stride = degree <= g->few && keys <= room ? g->stride[degree] : 0;
     f->step = 0;
     f->crowded = depth > 0;
     f->n_cells = 1;
+    f->depth = depth + 1;
     f->cells[0] = (cell){0, FT_STRATA, degree, keys - degree};
     return is_key;
 }
@@ -220,18 +250,14 @@ static uint32_t add_tail(ft_keygen *g, uint32_t n, uint64_t hash)
 bool ft_keygen_next(ft_keygen *g, const uint32_t **tokens, uint32_t *n, uint32_t *lcp)
 {
     while (g->n_frames) {
-        const uint32_t depth = g->n_frames; /* of the child */
-        frame *f = &g->frames[depth - 1];
-        if (f->n_cells == 0) {
-            g->n_frames--;
-            continue;
-        }
+        frame *f = &g->frames[g->n_frames - 1];
+        const uint32_t depth = f->depth;
         uint64_t extra;
         const uint32_t token = next_child(g, f, &extra);
-        const uint64_t hash = ft_mix(f->hash, token);
+        const uint64_t hash = ft_random(&f->random);
+        g->n_frames -= f->n_cells == 0;
         g->key[depth - 1] = token;
-        if (g->lcp > depth - 1)
-            g->lcp = depth - 1;
+        g->lcp = g->lcp < depth - 1 ? g->lcp : depth - 1;
         if (extra && !open_node(g, depth, hash, 1 + extra))
             continue;
         *tokens = g->key;
@@ -246,6 +272,23 @@ bool ft_keygen_next(ft_keygen *g, const uint32_t **tokens, uint32_t *n, uint32_t
 static uint64_t chance(double p)
 {
     return (uint64_t)(p * 4294967296.0);
+}
+
+/* Among how many children the strata can be parted: each part must start an id, so it
+ * is longer than the longest run of strata that a frequent id fills. */
+static void set_up_steps(ft_keygen *g)
+{
+    const uint32_t *edge = g->dist.edge;
+    uint32_t run = 1, longest = 1;
+    for (uint32_t i = 1; i <= FT_STRATA; i++) {
+        run = edge[i] == edge[i - 1] ? run + 1 : 1;
+        longest = run > longest ? run : longest;
+    }
+    for (uint32_t n = 1; n <= FEW && FT_STRATA / n > longest; n++) {
+        g->part[n] = 65536 / n;
+        g->stride[n] = (uint32_t)((((uint64_t)FT_STRATA << STRIDE_BITS) + n - 1) / n);
+        g->few = n;
+    }
 }
 
 static void set_up(ft_keygen *g)
@@ -271,6 +314,7 @@ static void set_up(ft_keygen *g)
     const ft_token_law law = {p->vocab, p->skew, p->id_noise,
                               ft_mix(p->seed, UINT64_C(0x746F6B656E73))};
     ft_token_dist_init(&g->dist, &law);
+    set_up_steps(g);
 }
 
 ft_status ft_keygen_open(ft_keygen **out, const ft_keygen_params *p, ft_error *err)
@@ -284,7 +328,7 @@ ft_status ft_keygen_open(ft_keygen **out, const ft_keygen_params *p, ft_error *e
     g->p = *p;
     g->room = ft_calloc(p->max_length + 1u, sizeof *g->room, err);
     g->frames = ft_calloc(p->max_length, sizeof *g->frames, err);
-    g->key = ft_calloc(p->max_length, sizeof *g->key, err);
+    g->key = ft_calloc(p->max_length + FT_KEYGEN_READABLE, sizeof *g->key, err);
     st = FT_ENOMEM;
     if (!g->room || !g->frames || !g->key)
         goto fail;

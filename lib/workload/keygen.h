@@ -2,9 +2,9 @@
  *
  * Libraries of any size, made as they are read: exactly n_keys unique keys come out in
  * order, without sorting and without holding them. A node with n keys at and below it
- * decides, by a hash of its path and the seed, whether it is a key, into how many
- * children the rest parts, which tokens these are, and how many keys each gets; then
- * the walk goes down, depth first. Memory: the children of the nodes on the path.
+ * decides, by random numbers of its own, whether it is a key, into how many children
+ * the rest parts, which tokens these are, and how many keys each gets; then the walk
+ * goes down, depth first. Memory: the nodes on the path.
  *
  * The same parameters give the same keys on any machine (workload/fixmath.h). The
  * presets, as measured; a degree is the mean over the nodes that have children:
@@ -12,19 +12,19 @@
  *                        paper                        titles
  *     keys               1M     10M    100M   800M    1M     10M    100M
  *     nodes a key        1.19   1.17   1.16   1.15    2.95   2.95   2.95
- *     tokens a key       3.31   3.76   3.80   5.22    6.38   7.34   7.57
- *     longest key        13     15     16     16      64     64     64
+ *     tokens a key       3.28   3.76   3.79   5.21    6.33   7.26   7.49
+ *     longest key        12     15     16     16      64     64     64
  *     degree, root       61k    337k   1.17M  1.89M   48k    133k   185k
- *     degree, level 1    6.9    9.4    22.9   28.6    3.6    4.9    14.4
- *     level 2            4.1    5.4    6.6    16.2    2.3    3.2    5.1
- *     level 3            3.1    4.0    4.1    10.2    1.9    2.4    2.8
- *     level 4            2.6    3.3    3.1    6.0     1.6    1.9    2.0
- *     level 5            2.3    2.8    2.6    4.0     1.4    1.6    1.7
- *     level 6            2.1    2.4    2.3    3.1     1.2    1.4    1.4
- *     level 7            1.9    2.2    2.1    2.6     1.1    1.2    1.2
+ *     degree, level 1    7.0    9.2    22.8   28.6    3.5    4.9    14.4
+ *     level 2            3.9    5.2    6.5    15.9    2.4    3.2    5.1
+ *     level 3            2.9    3.9    3.9    9.9     1.9    2.4    2.8
+ *     level 4            2.5    3.1    2.9    5.7     1.6    1.9    2.1
+ *     level 5            2.2    2.6    2.5    3.9     1.4    1.6    1.6
+ *     level 6            2.0    2.3    2.2    3.0     1.2    1.4    1.4
+ *     level 7            1.8    2.1    2.0    2.5     1.1    1.2    1.2
  *     keys that are
- *     prefixes of keys   0.11   0.09   0.09   0.08    0.13   0.13   0.13
- *     labels > 65,535    0.29   0.31   0.30   0.30    0.10   0.10   0.10
+ *     prefixes of keys     0.11   0.10   0.09   0.08    0.14   0.14   0.14
+ *     labels > 65,535      0.30   0.31   0.30   0.30    0.10   0.10   0.10
  */
 #ifndef FT_WORKLOAD_KEYGEN_H
 #define FT_WORKLOAD_KEYGEN_H
@@ -35,6 +35,7 @@
 #include "base/status.h"
 
 #define FT_KEYGEN_MAX_KEYS (UINT64_C(1) << 40)
+#define FT_KEYGEN_READABLE 16
 
 typedef struct ft_keygen_params {
     uint64_t n_keys;     /* exactly so many come out: 1 to FT_KEYGEN_MAX_KEYS */
@@ -67,7 +68,8 @@ typedef struct ft_keygen ft_keygen;
 ft_status ft_keygen_open(ft_keygen **out, const ft_keygen_params *p, ft_error *err);
 
 /* The next key: *tokens (valid until the next call), *n >= 1 of them, the first *lcp
- * shared with the key before. False at the end. */
+ * shared with the key before. False at the end. FT_KEYGEN_READABLE words can be read
+ * there whatever *n is. */
 bool ft_keygen_next(ft_keygen *g, const uint32_t **tokens, uint32_t *n, uint32_t *lcp);
 void ft_keygen_close(ft_keygen *g);
 

@@ -186,7 +186,11 @@ ft_status ft_paths_sample(ft_paths *out, const ft_trie *t, ft_paths_kind kind,
     if (t->n_keys == 0)
         return ft_fail(err, FT_EINVAL, "the library has no keys");
     ft_status st = FT_ENOMEM;
-    if (!ft_mul_ok(n, n_steps, &values) || find_levels(&l, t, err) != FT_OK)
+    if (!ft_mul_ok(n, n_steps, &values)) {
+        ft_fail(err, FT_ENOMEM, "paths of %u steps are too long", n_steps);
+        goto done;
+    }
+    if (find_levels(&l, t, err) != FT_OK)
         goto done;
     nodes = ft_calloc(n, sizeof *nodes, err);
     tokens = ft_calloc(values, sizeof *tokens, err);

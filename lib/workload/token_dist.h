@@ -30,15 +30,12 @@ typedef struct ft_token_dist {
  * there, blocks of neighbours share a weight. */
 void ft_token_dist_init(ft_token_dist *d, const ft_token_law *law);
 
-/* One of the ids first .. first + count - 1, count >= 1; the better of two draws by a
- * fixed preference, so that neighbours differ in frequency inside a stratum too. */
+/* One of the ids first .. first + count - 1, count >= 1, by the low half of `random`:
+ * squared, so that neighbours differ in frequency inside a stratum too. */
 static inline uint32_t ft_token_among(uint32_t first, uint32_t count, uint64_t random)
 {
-    const uint32_t a = (uint32_t)((count * (random & 0xFFFFFFFF)) >> 32);
-    const uint32_t b = (uint32_t)((count * (random >> 32)) >> 32);
-    const uint32_t prefer_a = (first + a) * UINT32_C(0x9E3779B1);
-    const uint32_t prefer_b = (first + b) * UINT32_C(0x9E3779B1);
-    return first + (prefer_a < prefer_b ? a : b);
+    const uint64_t r = random & 0xFFFFFFFF, place = r * r >> 32;
+    return first + (uint32_t)(count * place >> 32);
 }
 
 /* An id that starts in strata lo .. hi - 1 (there is one), drawn by frequency. */
@@ -51,7 +48,7 @@ static inline uint32_t ft_token_draw(const ft_token_dist *d, uint32_t lo, uint32
      * branch, here and above: which case it is cannot be predicted. */
     const uint32_t none = count == 0;
     const uint32_t first = from - (none & (from > d->edge[lo]));
-    return ft_token_among(first, count + none, random * UINT64_C(0xD1342543DE82EF95));
+    return ft_token_among(first, count + none, random);
 }
 
 #endif

@@ -16,7 +16,7 @@
 # All goes into --dir: libraries as indexes, grids, what ft-bench wrote (raw/), and the
 # results of a script, NAME.tsv, NAME.txt and NAME.png. What is there is used again; rows
 # of other settings are refused by ft-bench, and another --dir is the way out.
-set -euo pipefail
+set -euo pipefail -o noglob
 export LC_ALL=C
 name=$(basename "$0")
 repro=$(dirname "$(realpath "$0")")
@@ -52,7 +52,7 @@ library_options() { # PRESET DEFAULT_KEYS QUICK_KEYS
 }
 
 help() {
-    sed -n '3,/^[^#]/s/^# \{0,1\}//p' "$repro/$name"
+    sed -n '3,/^[^#]/s/^# \{0,1\}//p' "$repro/$name" | grep -v '^shellcheck '
     local n
     printf '\n  --%-18s %s\n' quick "the small size, for a try"
     for n in "${option_names[@]}"; do
@@ -83,8 +83,11 @@ begin() { # the script's arguments
         fi
         shift
     done
-    for n in threads seed time-limit passes queries; do
-        [[ ${o[$n]:-1} =~ ^[0-9]{1,9}$ ]] || usage "--$n: '${o[$n]}' is not a number"
+    for n in threads time-limit passes queries; do
+        [[ ${o[$n]:-1} =~ ^[1-9][0-9]{0,8}$ ]] || usage "--$n: '${o[$n]}' is not a number"
+    done
+    for n in seed limit-ms; do
+        [[ ${o[$n]:-0} =~ ^[0-9]{1,9}$ ]] || usage "--$n: '${o[$n]}' is not a number"
     done
     prepare
 }
@@ -107,7 +110,7 @@ prepare() {
 }
 
 number() { # 10M, 300K or plain
-    [[ $1 =~ ^([0-9]{1,9})([KMG]?)$ ]] || usage "'$1' is not a number of keys"
+    [[ $1 =~ ^([1-9][0-9]{0,8})([KMG]?)$ ]] || usage "'$1' is not a number of keys"
     local unit=1
     case ${BASH_REMATCH[2]} in
     K) unit=1000 ;;
@@ -131,27 +134,29 @@ name_library() {
     local words="${shape[*]}"
     library=$preset-$n_keys${words:+-}${words//[^a-z0-9.]/}-s${o[seed]}
     [ -z "${o[library]}" ] ||
-        library=$(basename "${o[library]}")-$(stat -L -c %s "${o[library]}")
+        library=$(basename "${o[library]}")-$(stat -L -c %s-%Y "${o[library]}")
 }
 
 # The library's index into $index, made where it is not there. Keys that are made go
-# through a pipe and are nowhere on the disk.
+# through a pipe and are nowhere on the disk; if they end early, so does this, before the
+# index has its name.
 need_index() { # LAYOUT
     index=$dir/$library.$1.ftx
     [ ! -e "$index" ] || return 0
     say "building $index"
     if [ -n "${o[library]}" ]; then
-        ft-build -q --layout "$1" -o "$index" "${o[library]}"
+        ft-build -q --layout "$1" -o "$work/index" "${o[library]}"
     else
         ft-bench gen-keys -q -p "$preset" -n "$n_keys" -s "${o[seed]}" -f binary \
-            "${shape[@]}" | ft-build -q --layout "$1" -o "$index"
+            "${shape[@]}" | ft-build -q --layout "$1" -o "$work/index"
     fi || die "could not build $index"
+    mv "$work/index" "$index"
 }
 
 # A grid drawn from the library into $grid, made where it is not there.
 need_grid() { # T K QUERIES [OPTION...] of gen-grid
     local words="${*:4}"
-    grid=$dir/$library.T$1.K$2.n$3${words:+.}${words//[^a-z0-9]/}.ftg
+    grid=$dir/$library.T$1.K$2.n$3${words:+.}${words//[^a-z0-9.]/}.ftg
     [ ! -e "$grid" ] || return 0
     need_index compact
     say "drawing $grid"
@@ -280,13 +285,14 @@ plot() { # NAME KEY METRIC [COMMANDS of gnuplot]
             [ -s "$work/points.$i" ] || continue
             style="linespoints title '$system'"
             [ "$file" = "$tsv" ] || style="points pointsize 2 title 'paper: $system'"
-            clauses+="${clauses:+, }'$work/points.$i' with $style"
+            clauses+="${clauses:+, }'points.$i' with $style"
         done < <(awk -F '\t' '/^#/ { next }
             !at { for (i = 1; i <= NF; i++) if ($i == "system") at = i; next }
             !seen[$at]++ { print $at }' "$file")
     done
     [ -n "$clauses" ] || { say "nothing is there to plot"; return 0; }
-    gnuplot <<GNUPLOT || die "gnuplot failed"
+    # In its folder: names in a program for gnuplot have no quotes in them then.
+    (cd "$work" && exec gnuplot) <<GNUPLOT || die "gnuplot failed"
 set xlabel '$2' noenhanced
 set ylabel '$3' noenhanced
 set key outside right noenhanced
@@ -294,9 +300,10 @@ ${4-set yrange [0:*]}
 set terminal dumb size 100, 24 noenhanced
 plot $clauses
 set terminal png size 900, 540 noenhanced
-set output '$dir/$1.png'
+set output 'plot.png'
 plot $clauses
 GNUPLOT
+    mv "$work/plot.png" "$dir/$1.png"
 }
 
 points() { # SYSTEM KEY METRIC FILE

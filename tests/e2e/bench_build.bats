@@ -95,3 +95,7 @@ column() {
     done
     fails 1 "keys" ft-bench size keys -o out2
 }
+
+@test "build takes no keys from a pipe, which would be empty the second time" {
+    fails 2 "KEYS is read more than once" ft-bench build -q <(cat keys) compact
+}

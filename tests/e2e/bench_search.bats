@@ -140,7 +140,12 @@ flashtrie-cpu marisa-opt marisa-int cpu" ]
     fails 1 "out.tsv: is of another run, take another file: it has '# search" \
         ft-bench latency -q -o out.tsv --resume --passes 1 grid cpu=c.ftx
     cmp out.tsv whole.tsv
-    fails 1 "c.ftx: is of another run" ft-bench latency -q -o c.ftx --resume grid cpu=c.ftx
+    cp c.ftx other
+    fails 1 "other: is of another run" ft-bench latency -q -o other --resume grid cpu=c.ftx
+    cmp c.ftx other
+    printf 'no line' >other
+    fails 1 "other: is of another run" ft-bench latency -q -o other --resume grid cpu=c.ftx
+    [ "$(cat other)" = "no line" ]
     cmp c.ftx <(ft-build -q --layout compact keys)
 }
 
@@ -214,11 +219,34 @@ assert 0 < row["mean_ms"] and row["status"] == "ok", row'
     fails 2 "TSV only" ft-bench latency --resume -f json -o x grid cpu=c.ftx
     fails 2 "single beam" ft-bench latency --expect x --beams 1,2 grid cpu=c.ftx
     fails 2 "operands are missing" ft-bench latency grid
-    fails 1 "'c.ftx' is not SYSTEM=INDEX" ft-bench latency grid c.ftx
+    fails 2 "'c.ftx' is not SYSTEM=INDEX" ft-bench latency grid c.ftx
     fails 1 "no system is called 'cpus'" ft-bench latency grid cpus=c.ftx
     fails 1 "none.ftx" ft-bench latency grid cpu=none.ftx
     fails 1 "not a proposal grid" ft-bench latency keys cpu=c.ftx
     fails 1 "cannot open for writing" ft-bench latency -q -o none/x grid cpu=c.ftx
     run -1 --separate-stderr ft-bench latency -q -o /dev/full grid cpu=c.ftx
     [[ $stderr == *"/dev/full: cannot write"* ]]
+}
+
+@test "an input is no output" {
+    cp c.ftx both.ftx
+    fails 2 "'cpu=both.ftx' is also the output" \
+        ft-bench latency -q -o both.ftx grid cpu=both.ftx
+    fails 2 "'both.ftx' is also the output" ft-bench size -q -o ./both.ftx both.ftx
+    cmp c.ftx both.ftx
+}
+
+@test "two runs do not write one file" {
+    exec 9>shared.tsv
+    flock 9
+    fails 1 "shared.tsv: another ft-bench is writing it" \
+        ft-bench size -q -o shared.tsv c.ftx
+    exec 9>&-
+    ft-bench size -q -o shared.tsv c.ftx
+}
+
+@test "JSON is JSON whatever a note has" {
+    command -v python3 >/dev/null || skip "no python3"
+    ft-bench size -q -f json --note "$(printf 'a"\\\377\303\251\303')" c.ftx |
+        python3 -c 'import json, sys; assert json.load(sys.stdin)["note"] == "a\"\\?\u00e9?"'
 }

@@ -86,7 +86,7 @@ usage() {
     usage "option '--beam': '0x10' is not" ft-search --beam=0x10 x
     usage "option '--results': '16777217' is not" ft-search -n 16777217 x
     usage "option '--results': '4294967297' is not" ft-search -n 4294967297 x
-    usage "option '--threads': '18446744073709551617' is not a whole number from 0 to 4096" \
+    usage "option '--threads': '18446744073709551617' is not a whole number from 0 to 1024" \
         ft-search -j 18446744073709551617 x
     usage "option '--alpha': '65' is not a number from -64 to 64" ft-search -a 65 x
     usage "option '--alpha': 'nan' is not" ft-search -a nan x

@@ -9,6 +9,7 @@
 #include "base/score.h"
 #include "trie/compact_format.h"
 #include "trie/format.h"
+#include "trie/probe.h"
 
 /* Two indexes of the same keys. */
 typedef struct pair {
@@ -72,6 +73,29 @@ static uint64_t n_regions(const pair *p)
     return 0;
 }
 
+/* Probe a run of which these are the codes: one in four of the low 16 bits there are is
+ * in the filter, or each. */
+static void check_probe(const ft_trie *t, uint64_t first, uint32_t n,
+                        const uint32_t *codes, bool all, uint64_t *seed)
+{
+    uint64_t filter[FT_FILTER_WORDS];
+    for (unsigned i = 0; i < FT_FILTER_WORDS; i++)
+        filter[i] = all ? UINT64_MAX : next_random(seed) & next_random(seed);
+    uint32_t *places = malloc(((uint64_t)n + 1) * sizeof *places);
+    uint32_t *found = malloc(((uint64_t)n + 1) * sizeof *found);
+    const uint32_t n_found = t->ops->probe(t, first, n, filter, places, found);
+    uint32_t m = 0;
+    for (uint32_t i = 0; i < n; i++)
+        if (filter[codes[i] % 65536 / 64] >> codes[i] % 64 & 1) {
+            assert_true(m < n_found);
+            assert_int_equal(places[m], i);
+            assert_int_equal(found[m++], codes[i]);
+        }
+    assert_int_equal(m, n_found);
+    free(places);
+    free(found);
+}
+
 /* A few labels of a group: there or not, find says the same; codes are what `code`
  * says.
  */
@@ -89,12 +113,15 @@ static void check_labels(const pair *p, ft_range r, const uint32_t *labels,
         assert_true(t->ops->find(t, r, other) ==
                     p->narrow->ops->find(p->narrow, r, other));
     }
+    if (next_random(seed) % 8 == 0)
+        check_probe(t, r.first, (uint32_t)r.count, codes, r.count % 2, seed);
     if (r.count > 1) { /* a run within the group */
         const uint64_t from = next_random(seed) % r.count;
         const uint64_t n = 1 + next_random(seed) % (r.count - from);
         uint32_t *part = malloc(n * sizeof *part);
         t->ops->codes(t, r.first + from, n, part);
         assert_memory_equal(part, codes + from, n * sizeof *part);
+        check_probe(t, r.first + from, (uint32_t)n, part, false, seed);
         t->ops->labels(t, r.first + from, n, part);
         assert_memory_equal(part, labels + from, n * sizeof *part);
         free(part);

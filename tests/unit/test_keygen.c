@@ -159,8 +159,8 @@ static void test_same_bytes_everywhere(void **state)
     ft_keygen_params paper = preset("paper", 1000000);
     ft_keygen_params titles = preset("titles", 1000000);
     (void)state;
-    assert_int_equal(read_keys(&paper, 100000).digest, UINT64_C(0xC10F3530B1DB7C4A));
-    assert_int_equal(read_keys(&titles, 100000).digest, UINT64_C(0xD15516CEC201B056));
+    assert_int_equal(read_keys(&paper, 100000).digest, UINT64_C(0xBE1623B22C686704));
+    assert_int_equal(read_keys(&titles, 100000).digest, UINT64_C(0x8BEA5F2FAA950B1F));
 }
 
 static void test_seeds_differ(void **state)
