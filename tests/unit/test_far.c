@@ -180,6 +180,9 @@ static void test_far_compact(void **state)
     l->region[0] = (ft_region){.n_nodes = 2};
     l->region[1] = (ft_region){.node = 2, .n_nodes = n, .level = 2, .width = {8}};
     l->region[2] = (ft_region){.node = 2 + n, .slot = n};
+    l->first[1] = 2;
+    l->first[2] = UINT64_MAX;
+    l->shift[1] = (uint64_t)-2;
     l->n_root_children = l->n_root_blocks = 1;
     l->n_blocks = n_blocks;
     l->n_slots = n;
