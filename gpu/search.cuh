@@ -29,7 +29,7 @@ namespace ft
 enum {
     PROBES_PER_SEARCH = 32, /* children that are probed rather than searched */
     PAIRS = 4,              /* of a lane, whose loads overlap */
-    CHUNK = 32 * PAIRS,     /* pairs that a warp takes */
+    CHUNK = 32 * PAIRS,     /* pairs that a warp takes at most */
     QUEUE = 32 + CHUNK,     /* matches of a warp that wait to be looked at */
     ROUNDS_TO_LIMIT = 4,    /* rounds of a block from which a look at the bound pays */
     SAMPLE = 4              /* one pair in so many is done before the next look */
