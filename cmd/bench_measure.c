@@ -49,7 +49,8 @@ static ft_status prepare(const ft_bench_search *s, ft_bench_timing *t, ft_error 
 {
     const uint32_t n = s->batch.n_queries;
     t->n_calls = n / t->n_batch + (n % t->n_batch != 0);
-    t->seconds = ft_calloc((uint64_t)t->n_calls * s->n_passes, sizeof *t->seconds, err);
+    t->seconds =
+        ft_calloc(2 * (uint64_t)t->n_calls * s->n_passes, sizeof *t->seconds, err);
     if (!t->seconds)
         return FT_ENOMEM;
     if (!t->entry->engine) {
@@ -69,13 +70,12 @@ static void free_timing(ft_bench_timing *t)
     free(t->seconds);
 }
 
-/* The clock stops before the results are compared: always, but where they stay on the
- * device, on demand. */
-static ft_status call(const ft_bench_search *s, ft_bench_timing *t, uint32_t c,
-                      bool compare, double *seconds, ft_error *err)
+/* The clock stops before the results are compared. Results that are to stay on the
+ * device are not there then. */
+static ft_status call(const ft_bench_search *s, const ft_bench_timing *t, uint32_t c,
+                      bool stay, double *seconds, ft_error *err)
 {
     ft_bench_entry *e = t->entry;
-    const bool stay = t->feed == FT_BENCH_DEVICE_ONLY && !compare;
     const ft_batch part = call_batch(s, t, c);
     uint32_t wrong = first_of(t, c);
     e->results.n_queries = 0; /* those of the call before are no answer */
@@ -86,8 +86,6 @@ static ft_status call(const ft_bench_search *s, ft_bench_timing *t, uint32_t c,
                                       stay ? NULL : &e->results, err)
             : ft_engine_search(e->engine, &part, &s->params, &e->results, NULL, err);
     *seconds = ft_seconds() - start;
-    t->spent += *seconds;
-    t->n_done++;
     if (st == FT_OK && !stay &&
         (e->results.n_queries != part.n_queries ||
          !ft_bench_is_right(s, e, first_of(t, c), &wrong)))
@@ -143,23 +141,37 @@ static void show_progress(const ft_bench_search *s, const ft_bench_timing *timin
                 t->entry->system.name, time);
 }
 
+/* Once more the first n calls, whose results stayed on the device, for the results. */
+static void compare_calls(const ft_bench_search *s, ft_bench_timing *t, uint32_t n)
+{
+    ft_error err;
+    double seconds;
+    ft_status st = FT_OK;
+    for (uint32_t c = 0; c < n && st == FT_OK; c++)
+        st = call(s, t, c, false, &seconds, &err);
+    if (st != FT_OK)
+        end_with(t, st, &err);
+}
+
 /* Pass 0 is the warm-up: its times stay only where nothing follows them. */
 static void run_pass(const ft_bench_search *s, ft_bench_timing *timings, uint32_t n,
                      ft_bench_timing *t, uint32_t pass)
 {
     double *seconds = t->seconds + (uint64_t)(pass ? pass - 1 : 0) * t->n_calls;
+    const bool stay = t->feed == FT_BENCH_DEVICE_ONLY && pass > 0;
     bool late = false;
     ft_error err;
     uint32_t c = 0;
     while (c < t->n_calls && !late) {
         if (ft_progress_due())
             show_progress(s, timings, n, t, pass);
-        const ft_status st = call(s, t, c, pass == 0, &seconds[c], &err);
+        const ft_status st = call(s, t, c, stay, &seconds[c], &err);
         if (st != FT_OK) {
             end_with(t, st, &err);
             return;
         }
-        c++;
+        t->spent += seconds[c++];
+        t->n_done++;
         late = s->time_limit > 0 && t->spent > s->time_limit;
     }
     const bool whole = c == t->n_calls;
@@ -167,6 +179,8 @@ static void run_pass(const ft_bench_search *s, ft_bench_timing *timings, uint32_
     t->n_samples = t->n_passes ? (uint64_t)t->n_passes * t->n_calls : c;
     if (late && !(whole && pass == s->n_passes))
         stop_at_limit(s, t, pass == 0);
+    if (stay)
+        compare_calls(s, t, c);
 }
 
 static int by_value(const void *x, const void *y)
@@ -190,9 +204,20 @@ static double pass_seconds(const ft_bench_timing *t, uint32_t pass)
     return sum;
 }
 
-/* Sorts the samples. */
-static void summarise(ft_bench_timing *t, uint32_t n_queries)
+/* Which query a percentile of single queries is, for whoever asks why. */
+static void say_slow(const ft_bench_search *s, const ft_bench_timing *t, double p99)
 {
+    uint64_t i = 0;
+    while (t->seconds[i] != p99)
+        i++;
+    ft_say("%s, beam %u: p99 is %.4f ms, query %" PRIu64, t->entry->system.name,
+           s->params.beam, 1e3 * p99, s->batch.ids[i % t->n_calls]);
+}
+
+static void summarise(const ft_bench_search *s, ft_bench_timing *t)
+{
+    const uint32_t n_queries = s->batch.n_queries;
+    double *sorted = t->seconds + (uint64_t)t->n_calls * s->n_passes;
     ft_bench_summary *r = &t->summary;
     const uint64_t n = t->n_samples;
     double mean_squares = 0, rate_squares = 0;
@@ -212,11 +237,14 @@ static void summarise(ft_bench_timing *t, uint32_t n_queries)
         r->sd = sqrt(mean_squares / (t->n_passes - 1));
         r->rate_sd = sqrt(rate_squares / (t->n_passes - 1));
     }
-    qsort(t->seconds, n, sizeof *t->seconds, by_value);
-    r->p50 = percentile(t->seconds, n, 0.5);
-    r->p90 = percentile(t->seconds, n, 0.9);
-    r->p95 = percentile(t->seconds, n, 0.95);
-    r->p99 = percentile(t->seconds, n, 0.99);
+    memcpy(sorted, t->seconds, n * sizeof *sorted);
+    qsort(sorted, n, sizeof *sorted, by_value);
+    r->p50 = percentile(sorted, n, 0.5);
+    r->p90 = percentile(sorted, n, 0.9);
+    r->p95 = percentile(sorted, n, 0.95);
+    r->p99 = percentile(sorted, n, 0.99);
+    if (t->n_batch == 1 && ft_is_verbose())
+        say_slow(s, t, r->p99);
 }
 
 static void key_cells(ft_bench_row *row, const ft_bench_search *s,
@@ -251,18 +279,6 @@ static uint32_t choose(ft_bench_search *s, uint32_t n_batch, ft_bench_timing *ti
     return n_wanted ? n : 0;
 }
 
-/* Results that stayed on the device were not looked at: once more, and they are. */
-static void compare_again(const ft_bench_search *s, ft_bench_timing *t)
-{
-    ft_error err;
-    double seconds;
-    for (uint32_t c = 0; c < t->n_calls && !t->over; c++) {
-        const ft_status st = call(s, t, c, true, &seconds, &err);
-        if (st != FT_OK)
-            end_with(t, st, &err);
-    }
-}
-
 static void run_passes(ft_bench_search *s, ft_bench_timing *timings, uint32_t n)
 {
     for (uint32_t pass = 0; pass <= s->n_passes; pass++)
@@ -271,13 +287,11 @@ static void run_passes(ft_bench_search *s, ft_bench_timing *timings, uint32_t n)
                 run_pass(s, timings, n, t, pass);
     ft_progress_end();
     for (ft_bench_timing *t = timings; t < timings + n; t++) {
-        if (t->feed == FT_BENCH_DEVICE_ONLY)
-            compare_again(s, t);
         if (!t->over)
             snprintf(t->status, sizeof t->status,
                      t->entry->system.superset ? "ok, superset" : "ok");
         if (t->n_samples)
-            summarise(t, s->batch.n_queries);
+            summarise(s, t);
     }
 }
 

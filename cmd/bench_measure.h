@@ -12,7 +12,7 @@
 typedef enum ft_bench_feed {
     FT_BENCH_HOST,        /* grids and results in the host's memory */
     FT_BENCH_DEVICE,      /* grids in the engine's memory, results in the host's */
-    FT_BENCH_DEVICE_ONLY, /* both in the engine's; compared before and after */
+    FT_BENCH_DEVICE_ONLY, /* both in the engine's; a pass for them follows */
     FT_BENCH_N_FEEDS
 } ft_bench_feed;
 
@@ -30,7 +30,7 @@ typedef struct ft_bench_timing {
     ft_bench_feed feed;
     uint32_t n_batch, n_calls;
     ft_loaded **loaded; /* n_calls; NULL where the host feeds */
-    double *seconds;    /* n_passes * n_calls */
+    double *seconds;    /* n_passes * n_calls, and as much room to sort them */
     uint32_t n_passes;  /* timed, whole ones */
     uint64_t n_samples; /* calls of those, or else of the pass cut short; 0: none */
     uint64_t n_done;    /* calls, those of the warm-up as well */

@@ -17,7 +17,11 @@ bool ft_bench_numbers_parse(ft_bench_numbers *out, const char *text, uint32_t mi
         const unsigned long v = strtoul(p, &end, 10);
         if (v < min || v > max || (*end && *end != ','))
             break;
-        list.v[list.n++] = (uint32_t)v;
+        uint32_t at = 0;
+        while (at < list.n && list.v[at] != v)
+            at++;
+        if (at == list.n)
+            list.v[list.n++] = (uint32_t)v;
         if (!*end) {
             *out = list;
             return true;

@@ -270,10 +270,13 @@ static ft_status measure_part(ft_bench_search *s, uint32_t q, uint32_t n, sums *
             sum->ended = true;
             continue;
         }
-        if (!ft_bench_is_right(s, e, q, &wrong))
+        if (!ft_bench_is_right(s, e, q, &wrong)) {
             snprintf(sum->status, sizeof sum->status,
                      "failed: query %" PRIu64 ": results differ from the reference",
                      s->batch.ids[wrong]);
+            sum->ended = true;
+            continue;
+        }
         first = first ? first : e;
         for (uint32_t i = 0; i < n && st == FT_OK; i++)
             st = add_query(s, e, first, q + i, i, sum, err);
@@ -305,10 +308,7 @@ static void add_figures(ft_bench_row *row, const ft_bench_search *s,
         share_cells(row, sum->found, N_FOUND, o->n_targets);
         share_cells(row, sum->precision, N_RECALLS, o->n_scored);
         ft_bench_cell(row, alike ? "%.9g" : "-", sum->score_diff);
-        ft_bench_cell(
-            row,
-            strcmp(sum->status, "ok") == 0 && !e->system.superset ? "%016" PRIx64 : "-",
-            s->digest);
+        ft_bench_cell(row, e->system.superset ? "-" : "%016" PRIx64, s->digest);
     }
     ft_bench_cell(row, "%s", sum->status);
 }

@@ -30,6 +30,7 @@ typedef struct fact {
 struct ft_bench_report {
     const char *path, *name; /* of the output; the name is for messages */
     bool resume, regular, seekable;
+    off_t whole; /* bytes of a file of ours that the last write has left */
     uint32_t format;
     const ft_bench_column *columns;
     uint32_t n_columns, n_key;
@@ -150,6 +151,18 @@ ft_status ft_bench_report_open(ft_bench_report **out, const ft_bench_output *o,
     return FT_OK;
 }
 
+/* A disk that is full may have taken half a row: back to what was there before, so that
+ * JSON is an object and TSV has whole lines. Needs no room. */
+static void take_back(const ft_bench_report *r)
+{
+    const off_t end = (off_t)strlen(json_end);
+    if (!r->path || !r->regular || ftruncate(r->fd, r->whole) != 0)
+        return;
+    if (r->format == FT_BENCH_JSON && r->whole > end &&
+        pwrite(r->fd, json_end, (size_t)end, r->whole - end) != end)
+        return; /* the failure that led here is told */
+}
+
 /* Write out what `text` has, and empty it. */
 static ft_status put(ft_bench_report *r, ft_error *err)
 {
@@ -161,12 +174,16 @@ static ft_status put(ft_bench_report *r, ft_error *err)
         const ssize_t n = write(r->fd, p, left);
         if (n < 0 && errno == EINTR)
             continue;
-        if (n < 0)
-            return ft_fail_errno(err, errno == EPIPE ? FT_EPIPE : FT_EIO, errno,
+        if (n < 0) {
+            const int errnum = errno;
+            take_back(r);
+            return ft_fail_errno(err, errnum == EPIPE ? FT_EPIPE : FT_EIO, errnum,
                                  "%s: cannot write", r->name);
+        }
         p += n;
         left -= (uint64_t)n;
     }
+    r->whole = lseek(r->fd, 0, SEEK_CUR);
     return st;
 }
 
@@ -395,7 +412,7 @@ static ft_status seek_end(ft_bench_report *r, ft_error *err)
 {
     if (r->regular && r->path && ftruncate(r->fd, (off_t)r->had.len) != 0)
         return ft_fail_errno(err, FT_EIO, errno, "%s: cannot write", r->name);
-    if (r->had.len && lseek(r->fd, 0, SEEK_END) < 0)
+    if (r->had.len && (r->whole = lseek(r->fd, 0, SEEK_END)) < 0)
         return ft_fail_errno(err, FT_EIO, errno, "%s: cannot seek", r->name);
     return FT_OK;
 }

@@ -102,6 +102,8 @@ static int parse(search *s, int argc, char **argv)
                                 s->output);
     if (rc == FT_GO_ON && s->gpu != NO_GPU && !choose_gpu(s))
         return ft_command_usage(&c, "--gpu goes with --engine cuda");
+    if (rc == FT_GO_ON && s->n_slots && s->engine_name != 0 && !choose_gpu(s))
+        return ft_command_usage(&c, "--slots goes with --engine cuda");
     return rc;
 }
 

@@ -152,15 +152,16 @@ static void fill_row(ft_gridgen *g, uint32_t t, uint32_t centre, uint64_t paths,
 {
     const uint32_t k = g->p.n_proposals;
     const ft_paths *head = head_of(g);
+    const uint32_t most = t < head->n_steps ? k : 0; /* no path is longer */
     uint32_t n = 0;
     memset(g->seen, 0, (g->seen_mask + 1u) * sizeof *g->seen);
     /* All positions draw the same paths, in the same order: that makes them coherent.
      */
-    for (uint64_t i = 0; n < g->p.head && i < (uint64_t)PATIENCE * k; i++) {
+    for (uint64_t i = 0; n < most && n < g->p.head && i < (uint64_t)PATIENCE * k; i++) {
         const uint64_t random = i ? ft_random(&paths) : 0;
         n += add(g, row, n, near_path(head, centre, random)[t]);
     }
-    for (uint64_t i = 0; n < k && i < (uint64_t)PATIENCE * k; i++) {
+    for (uint64_t i = 0; n < most && i < (uint64_t)PATIENCE * k; i++) {
         const uint64_t path = ft_scale(g->keys.n, ft_random(&noise));
         n += add(g, row, n, g->keys.tokens[path * g->keys.n_steps + t]);
     }

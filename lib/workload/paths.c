@@ -8,6 +8,10 @@
 #include "base/score.h"
 #include "workload/fixmath.h"
 
+/* Of the tokens of a sample: libraries with keys of tens of thousands would take more
+ * memory than there is, and not at once. */
+static const uint64_t MOST_BYTES = UINT64_C(1) << 32;
+
 /* The trie's levels: nodes start[d] .. start[d + 1] - 1 are d tokens from the root. */
 typedef struct levels {
     const ft_trie *t;
@@ -185,11 +189,17 @@ ft_status ft_paths_sample(ft_paths *out, const ft_trie *t, ft_paths_kind kind,
     uint32_t *tokens = NULL;
     if (t->n_keys == 0)
         return ft_fail(err, FT_EINVAL, "the library has no keys");
+    if (n_steps > t->depth)
+        n_steps = t->depth;
+    if (!ft_mul_ok(n, (uint64_t)n_steps * sizeof *tokens, &values) ||
+        values > MOST_BYTES)
+        return ft_fail(err, FT_ENOMEM,
+                       "%u paths of %u tokens take %llu bytes, and %llu are the most: "
+                       "ask for fewer steps",
+                       n, n_steps, (unsigned long long)values,
+                       (unsigned long long)MOST_BYTES);
+    values /= sizeof *tokens;
     ft_status st = FT_ENOMEM;
-    if (!ft_mul_ok(n, n_steps, &values)) {
-        ft_fail(err, FT_ENOMEM, "paths of %u steps are too long", n_steps);
-        goto done;
-    }
     if (find_levels(&l, t, err) != FT_OK)
         goto done;
     nodes = ft_calloc(n, sizeof *nodes, err);

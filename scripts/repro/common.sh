@@ -11,11 +11,14 @@
 #   gather beam=100                                # and from there into $tsv
 #   paper=$'beam\tsystem\tmean_ms\n...'            # what the paper's text gives
 #   show TITLE beam mean_ms p95_ms                 # "paper | here"
+#   headline beam max mean_ms                      # what `all` has in its summary
 #   plot NAME beam mean_ms
 #
-# All goes into --dir: libraries as indexes, grids, what ft-bench wrote (raw/), and the
-# results of a script, NAME.tsv, NAME.txt and NAME.png. What is there is used again; rows
-# of other settings are refused by ft-bench, and another --dir is the way out.
+# Libraries, as indexes, and grids go into --dir; into its folder results/ what is small:
+# what ft-bench wrote (raw/), and NAME.tsv, NAME.txt, NAME.main and NAME.png of a script.
+# What is there is used again, so that a script that was interrupted goes on when it is
+# run again; rows of other settings are refused by ft-bench, and another --dir is the way
+# out. Names of libraries and grids say how they were made, and by which generators.
 set -euo pipefail -o noglob
 export LC_ALL=C
 name=$(basename "$0")
@@ -38,15 +41,18 @@ workers=$((processors < 8 ? processors : 8)) # the paper's 8, where there are as
 option dir "$build/repro" "$build/repro" "folder of libraries, grids and results"
 option threads $workers $workers "of the host"
 option seed 1 1 "of libraries and grids"
-option time-limit 600 5 "seconds that a measurement may take"
+option stop-after "" "" "seconds; what is not measured then is said, and the status 75"
 
-# For those that search a library of PRESET.
+# For those that search a library of PRESET: --keys is for the paper's kind alone, so that
+# `all` does not make as many titles.
 library_options() { # PRESET DEFAULT_KEYS QUICK_KEYS
-    preset=$1
-    option keys "$2" "$3" "of the library that is made: 300K, 10M, ..."
+    preset=$1 size_option=keys
+    [ "$1" = paper ] || size_option=$1
+    option "$size_option" "$2" "$3" "keys of the library that is made: 300K, 10M, ..."
     option library "" "" "file of keys to take in its place"
     option queries 1000 4 "in a grid"
     option passes 10 1 "over the queries, after one that warms up"
+    option time-limit 600 5 "seconds that a measurement, of one system, may take"
     option systems marisa-opt,paper,flashtrie-cuda,flashtrie-cpu \
         marisa-opt,paper,flashtrie-cuda,flashtrie-cpu "of those that ft-bench systems lists"
 }
@@ -83,7 +89,10 @@ begin() { # the script's arguments
         fi
         shift
     done
-    for n in threads time-limit passes queries; do
+    for n in time-limit build-limit; do
+        [[ ${o[$n]:-1} =~ ^[0-9]{1,9}([.][0-9]{1,9})?$ ]] || usage "--$n: '${o[$n]}' is no time"
+    done
+    for n in threads stop-after passes queries; do
         [[ ${o[$n]:-1} =~ ^[1-9][0-9]{0,8}$ ]] || usage "--$n: '${o[$n]}' is not a number"
     done
     for n in seed limit-ms; do
@@ -95,18 +104,44 @@ begin() { # the script's arguments
 prepare() {
     [ -x "$build/ft-bench" ] || die "there is no $build/ft-bench: make it first"
     PATH=$build:$PATH
-    dir=${o[dir]}
-    mkdir -p "$dir/raw"
-    work=$(mktemp -d "$dir/.work.XXXXXX")
-    trap 'rm -rf "$work"' EXIT
+    dir=${o[dir]} results=${o[dir]}/results
+    mkdir -p "$results/raw"
+    clear_left_behind
+    work=$dir/.work.$$
+    mkdir "$work"
+    trap finish EXIT
     trap 'exit 130' INT TERM
-    tsv=$dir/$name.tsv txt=$dir/$name.txt paper=
+    tsv=$results/$name.tsv txt=$results/$name.txt paper=
     : >"$work/head"
-    : >"$work/rows"
-    [ -n "${o[keys]-}" ] || return 0
-    n_keys=$(number "${o[keys]}")
-    name_library
+    rm -f "$results/$name.main"
+    [ -n "${preset-}" ] || return 0
+    n_keys=$(number "${o[$size_option]}")
     find_systems
+    name_library
+}
+
+# What scripts that were killed could not take away, which may be large.
+clear_left_behind() {
+    local folder
+    find "$dir" -maxdepth 1 -name '.work.*' | while read -r folder; do
+        [ -e "/proc/${folder##*.}" ] || rm -rf "$folder"
+    done
+}
+
+is_cut= # --stop-after was there before the last measurement
+finish() {
+    local status=$?
+    rm -rf "$work"
+    [ $status != 0 ] || [ -z "$is_cut" ] ||
+        { say "not all is measured: run it again to go on"; exit 75; }
+}
+out_of_time() { [ -n "${o[stop-after]}" ] && [ "$SECONDS" -ge "${o[stop-after]}" ]; }
+until_stop() { # COMMAND...: 124 where it was ended
+    if [ -n "${o[stop-after]}" ]; then
+        out_of_time && return 124
+        set -- timeout --foreground "$((${o[stop-after]} - SECONDS))" "$@"
+    fi
+    "$@"
 }
 
 number() { # 10M, 300K or plain
@@ -128,6 +163,15 @@ hardware() {
         head -n 1 | grep . || echo "no CUDA device"
 }
 
+# Some bytes of what the generators make: another stamp, other libraries and grids. The
+# index is in it, so that a new form of it counts as well.
+stamp() {
+    local sample=$work/stamp.ftx
+    [ -e "$sample" ] || ft-bench gen-keys -q -n 1000 | ft-build -q -o "$sample" ||
+        die "cannot make a library of 1000 keys"
+    ft-bench gen-grid -q -n 1 -k 10 "$sample" | cat "$sample" - | cksum | cut -d ' ' -f 1
+}
+
 # The name under which a library's files are kept. $shape has options of gen-keys.
 shape=()
 name_library() {
@@ -135,33 +179,58 @@ name_library() {
     library=$preset-$n_keys${words:+-}${words//[^a-z0-9.]/}-s${o[seed]}
     [ -z "${o[library]}" ] ||
         library=$(basename "${o[library]}")-$(stat -L -c %s-%Y "${o[library]}")
+    library+=-$(stamp)
+}
+index_of() { echo "$dir/$library.$1.ftx"; } # LAYOUT
+generate() { # PRESET KEYS [OPTION...] of gen-keys
+    ft-bench gen-keys -q -p "$1" -n "$2" -s "${o[seed]}" -f binary "${@:3}"
 }
 
-# The library's index into $index, made where it is not there. Keys that are made go
-# through a pipe and are nowhere on the disk; if they end early, so does this, before the
-# index has its name.
-need_index() { # LAYOUT
-    index=$dir/$library.$1.ftx
-    [ ! -e "$index" ] || return 0
-    say "building $index"
-    if [ -n "${o[library]}" ]; then
-        ft-build -q --layout "$1" -o "$work/index" "${o[library]}"
-    else
-        ft-bench gen-keys -q -p "$preset" -n "$n_keys" -s "${o[seed]}" -f binary \
-            "${shape[@]}" | ft-build -q --layout "$1" -o "$work/index"
-    fi || die "could not build $index"
-    mv "$work/index" "$index"
+# The library in all layouts that are needed, made where they are not there and there is
+# time: side by side, from one run of the generator, whose keys go through pipes and are
+# nowhere on the disk. If it ends early, so does this, before an index has its name.
+need_indexes() {
+    local layout pid from threads failed='' missing=() pipes=() pids=()
+    [ ${#here[@]} -gt 0 ] && ! out_of_time || return 0
+    for layout in $(printf '%s\n' compact "${layout_of[@]}" | sort -u); do
+        [ -e "$(index_of "$layout")" ] || missing+=("$layout")
+    done
+    [ ${#missing[@]} -gt 0 ] || return 0
+    say "building $library: ${missing[*]}"
+    threads=$((processors / ${#missing[@]}))
+    for layout in "${missing[@]}"; do
+        from=${o[library]}
+        if [ -z "$from" ]; then
+            from=$work/keys.$layout
+            mkfifo "$from"
+            pipes+=("$from")
+        fi
+        ft-build -q -j $((threads ? threads : 1)) --layout "$layout" \
+            -o "$work/$layout.ftx" <"$from" &
+        pids+=($!)
+    done
+    [ -n "${o[library]}" ] ||
+        generate "$preset" "$n_keys" "${shape[@]}" | tee "${pipes[@]}" >/dev/null || failed=1
+    for pid in "${pids[@]}"; do
+        wait "$pid" || failed=1
+    done
+    [ -z "$failed" ] || die "could not build $library"
+    for layout in "${missing[@]}"; do
+        rm -f "$work/keys.$layout"
+        mv "$work/$layout.ftx" "$(index_of "$layout")"
+    done
 }
 
-# A grid drawn from the library into $grid, made where it is not there.
+# A grid drawn from the library into $grid, made where it is not there and is wanted.
 need_grid() { # T K QUERIES [OPTION...] of gen-grid
     local words="${*:4}"
     grid=$dir/$library.T$1.K$2.n$3${words:+.}${words//[^a-z0-9.]/}.ftg
-    [ ! -e "$grid" ] || return 0
-    need_index compact
+    [ ! -e "$grid" ] && [ ${#here[@]} -gt 0 ] && ! out_of_time || return 0
+    need_indexes
+    [ -e "$(index_of compact)" ] || return 0
     say "drawing $grid"
     ft-bench gen-grid -q -t "$1" -k "$2" -n "$3" -s "${o[seed]}" "${@:4}" -o "$grid" \
-        "$index" || die "could not draw $grid"
+        "$(index_of compact)" || die "could not draw $grid"
 }
 
 # Of the systems asked for, those that run here, into here[]; why_not[SYSTEM] says why
@@ -175,9 +244,9 @@ find_systems() {
         IFS=$'\t' read -r layout status < <(awk -F '\t' -v OFS='\t' -v s="$system" \
             '$1 == s { sub(/\|.*/, "", $3); print $3, $5 }' "$work/systems") ||
             usage "no system is called '$system': ft-bench systems lists them"
-        layout_of[$system]=$layout
         if [ "$status" = ok ]; then
             here+=("$system")
+            layout_of[$system]=$layout
         else
             why_not[$system]="not measured here: ${status#unavailable: }"
         fi
@@ -187,39 +256,51 @@ find_systems() {
 # Rows of `ft-bench COMMAND` over $grid and all systems that run here, into $raw, which
 # is gone on with where it is there.
 measure() { # COMMAND NAME [OPTION...]
-    local system operands=() timing=()
-    raw=$dir/raw/$2.$library.tsv
-    for system in "${here[@]}"; do
-        need_index "${layout_of[$system]}"
-        operands+=("$system=$index")
-    done
-    if [ ${#operands[@]} = 0 ]; then
-        raw=$work/none
-        printf 'system\tstatus\n' >"$raw"
-        return
+    local system status=0 operands=() timing=()
+    raw=$results/raw/$2.$library.tsv
+    unmeasured=("${here[@]}")
+    need_indexes
+    if [ ${#here[@]} -gt 0 ] && [ -e "$grid" ] && ! out_of_time; then
+        for system in "${here[@]}"; do
+            operands+=("$system=$(index_of "${layout_of[$system]}")")
+        done
+        say "ft-bench $1: $2"
+        # Where nothing is timed, there is no limit of time.
+        [ "$1" = quality ] || timing=(--time-limit "${o[time-limit]}")
+        until_stop ft-bench "$1" -q -f tsv -o "$raw" --resume -j "${o[threads]}" \
+            "${timing[@]}" "${@:3}" "$grid" "${operands[@]}" || status=$?
+        case $status in
+        0) unmeasured=() ;;
+        124) ;;
+        *) die "ft-bench $1 failed, and $raw has what was measured: if that is of" \
+            "another run, remove it or take another --dir" ;;
+        esac
     fi
-    say "ft-bench $1: $2"
-    # Where nothing is timed, there is no limit of time.
-    [ "$1" = quality ] || timing=(--time-limit "${o[time-limit]}")
-    ft-bench "$1" -q -f tsv -o "$raw" --resume -j "${o[threads]}" "${timing[@]}" "${@:3}" \
-        "$grid" "${operands[@]}" ||
-        die "ft-bench $1 failed, and $raw has what was measured: if that is of" \
-            "another run, remove it or take another --dir"
+    [ -e "$raw" ] || { raw=$work/none && printf 'system\tstatus\n' >"$raw"; }
 }
 
-# The rows of $raw into $tsv, and one for each system that does not run here. What
-# ft-bench has no column for becomes one, in front.
+# The rows of $raw into $tsv, and one for each system that does not run here or whose turn
+# did not come. What ft-bench has no column for becomes one, in front.
+parts=()
 gather() { # COLUMN=VALUE...
-    local system
-    for system in "${!why_not[@]}"; do
-        printf '%s\t%s\n' "$system" "${why_not[$system]}"
-    done | sort >"$work/missing"
+    local system part=$work/part.${#parts[@]}
+    {
+        for system in "${!why_not[@]}"; do
+            printf '%s\t%s\n' "$system" "${why_not[$system]}"
+        done | sort
+        for system in "${unmeasured[@]}"; do
+            printf '%s\t%s\n' "$system" "not all measured in ${o[stop-after]} s"
+            is_cut=1
+        done
+    } >"$work/missing"
     awk -F '\t' -v OFS='\t' -v pairs="$*" -v systems="${o[systems]}" \
-        -f "$repro/gather.awk" "$raw" "$work/missing" >"$work/part"
+        -f "$repro/gather.awk" "$raw" "$work/missing" >"$part"
+    parts+=("$part")
     grep '^#' "$raw" >>"$work/head" || true
-    [ -s "$work/rows" ] || head -n 1 "$work/part" >"$work/rows"
-    tail -n +2 "$work/part" >>"$work/rows"
-    { awk '!seen[$0]++' "$work/head"; cat "$work/rows"; } >"$tsv"
+    {
+        awk '!seen[$0]++' "$work/head"
+        awk -f "$repro/join.awk" "${parts[@]}" "${parts[@]}"
+    } >"$tsv"
 }
 
 # A column more in $tsv: how many times the row's METRIC is that of BASE at the same KEY,
@@ -232,9 +313,9 @@ times() { # KEY METRIC BASE COLUMN [inverse]
             if (FNR != NR) print $0, column
             next
         }
-        FNR == NR { if ($at["system"] == base) of[$at[k]] = $at[m]; next }
+        FNR == NR { if ($at["system"] == base && m in at) of[$at[k]] = $at[m]; next }
         {
-            x = $at[m] + 0; y = of[$at[k]] + 0
+            x = m in at ? $at[m] + 0 : 0; y = of[$at[k]] + 0
             print $0, (x && y) ? sprintf("%.2f", inverse ? y / x : x / y) : "-"
         }' "$tsv" "$tsv" >"$work/times"
     mv "$work/times" "$tsv"
@@ -255,6 +336,27 @@ show() { # TITLE KEY[,KEY] METRIC...
             "$work/paper" "$tsv"
     } | tee -a "$txt"
 }
+
+# What the rows of $tsv and $paper whose COLUMN is VALUE (max: the largest there is; "": all
+# rows) say, for the summary that `all` gives.
+headline() { # COLUMN VALUE METRIC...
+    local value=$2
+    [ "$value" != max ] || value=$(awk -F '\t' -v c="$1" '
+        /^#/ { next }
+        !at { for (i = 1; i <= NF; i++) if ($i == c) at = i; next }
+        $at + 0 > most { most = $at + 0 }
+        END { print most }' "$tsv")
+    printf '%s\n' "$paper" | only "$1" "$value" >"$work/paper"
+    only "$1" "$value" <"$tsv" >"$work/here"
+    awk -F '\t' -v keys="$1" -v metrics="${*:3}" -f "$repro/side-by-side.awk" \
+        "$work/paper" "$work/here" >"$results/$name.main"
+}
+only() { # COLUMN VALUE
+    awk -F '\t' -v c="$1" -v v="$2" '
+        /^#/ { next }
+        !head { head = 1; for (i = 1; i <= NF; i++) at[$i] = i; print; next }
+        !(c in at) || $at[c] == v'
+}
 note() { printf '\n%s\n' "$*" | fold -s -w 92 | tee -a "$txt"; }
 
 # What PROGRAM, of awk, makes of rows; at[] has the numbers of the columns.
@@ -266,13 +368,13 @@ reshape() { # PROGRAM
 }
 # The same of $tsv, which is the outcome from here on.
 summarise() { # PROGRAM
-    local summary=$dir/$name.summary.tsv
+    local summary=$results/$name.summary.tsv
     reshape "$1" <"$tsv" >"$summary"
     tsv=$summary
 }
 
 # METRIC against KEY, a line a system, and the paper's figures as points, into
-# $dir/NAME.png and the terminal.
+# results/NAME.png and the terminal.
 plot() { # NAME KEY METRIC [COMMANDS of gnuplot]
     local i=0 file system style clauses=
     command -v gnuplot >"$work/log" ||
@@ -303,7 +405,7 @@ set terminal png size 900, 540 noenhanced
 set output 'plot.png'
 plot $clauses
 GNUPLOT
-    mv "$work/plot.png" "$dir/$1.png"
+    mv "$work/plot.png" "$results/$1.png"
 }
 
 points() { # SYSTEM KEY METRIC FILE
@@ -319,6 +421,11 @@ points() { # SYSTEM KEY METRIC FILE
 kind=()
 sweep() { # COMMAND NAME T [OPTION...]
     local beam
+    need_indexes
+    for beam in ${o[beams]//,/ }; do # side by side: it takes a thread
+        need_grid "$3" "$beam" "${o[queries]}" "${kind[@]}" &
+    done
+    wait
     for beam in ${o[beams]//,/ }; do
         need_grid "$3" "$beam" "${o[queries]}" "${kind[@]}"
         measure "$1" "$2.K$beam" "${@:4}"
@@ -329,6 +436,11 @@ sweep() { # COMMAND NAME T [OPTION...]
 # Tables 9 and 10: B = K = 600, T = 16, over the head r.
 noise_sweep() { # NAME
     local r
+    need_indexes
+    for r in ${o[heads]//,/ }; do
+        need_grid 16 600 "${o[queries]}" --head "$r" &
+    done
+    wait
     for r in ${o[heads]//,/ }; do
         need_grid 16 600 "${o[queries]}" --head "$r"
         measure latency "noise.$1.r$r" --passes "${o[passes]}" \

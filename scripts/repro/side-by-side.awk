@@ -6,8 +6,8 @@
 # of column names, among them "system".
 BEGIN {
     twins["paper"] = "FlashTrie"
-    twins["marisa-opt"] = "MARISA-Opt"
-    twins["marisa-int"] = "MARISA-Int"
+    twins["marisa-opt"] = twins["wide"] = "MARISA-Opt"
+    twins["marisa-int"] = twins["wide-tails"] = "MARISA-Int"
     twins["ppt"] = "PPT"
     twins["paper-linear"] = "Linear-probe"
     twins["paper-two-pointer"] = "Two-pointer"
@@ -58,8 +58,8 @@ END {
         }
 }
 
-function twin(name) { # what the paper calls it
-    if (name ~ /^flashtrie-/)
+function twin(name) { # what the paper calls it, or the system that has this layout
+    if (name ~ /^(flashtrie|compact|narrow)(-|$)/)
         return "FlashTrie"
     return name in twins ? twins[name] : name
 }
@@ -68,7 +68,7 @@ function cell(column) { return column in at && $at[column] != "" ? $at[column] :
 
 function key_cells(    i, text) {
     for (i = 1; i <= n_keys; i++)
-        text = text sprintf("%-8s ", cell(key[i]))
+        text = text sprintf("%-9s ", cell(key[i]))
     return text
 }
 
@@ -80,8 +80,8 @@ function short(v) {
 
 function print_head(    i, under) {
     for (i = 1; i <= n_keys; i++) {
-        printf "%-8s ", key[i]
-        under = under sprintf("%9s", "")
+        printf "%-9s ", key[i]
+        under = under sprintf("%10s", "")
     }
     printf "%-17s", "system"
     for (i = 1; i <= n; i++)

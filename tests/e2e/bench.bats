@@ -122,6 +122,17 @@ fails() {
     [ ! -s "$T/nothing" ]
 }
 
+@test "gen-grid takes memory for the library's depth, not for all positions" {
+    ft-bench gen-keys -n 2000 -f binary | ft-build -q -o "$T/x.ftx"
+    (ulimit -v 500000; ft-bench gen-grid -n 1 -k 4 -t 65535 -o "$T/grid" "$T/x.ftx")
+    [ "$(stat -c %s "$T/grid")" = $((64 + 65535 * 4 * 8)) ]
+    ft-bench gen-grid -n 1 -k 4 -t 20 "$T/x.ftx" | head -c $((64 + 20 * 4 * 4)) | tail -c +65 |
+        cmp - <(tail -c +65 "$T/grid" | head -c $((20 * 4 * 4)))
+    seq 20000 | paste -sd ' ' | ft-build -q -o "$T/deep.ftx"
+    fails 1 "65536 paths of 20000 tokens take 5242880000 bytes" \
+        ft-bench gen-grid -n 1 -k 2 -t 20000 "$T/deep.ftx"
+}
+
 @test "gen-grid refuses a library without keys" {
     ft-build -q </dev/null -o "$T/none.ftx" 2>"$T/warning"
     fails 1 "no keys" ft-bench gen-grid "$T/none.ftx"

@@ -63,6 +63,12 @@ flashtrie-cpu marisa-opt marisa-int cpu" ]
     [ "$(column fill <<<"$output")" = "$mean" ]
 }
 
+@test "latency: -v says which query the p99 is" {
+    run -0 --separate-stderr ft-bench latency -v --passes 2 grid cpu=c.ftx
+    [[ $stderr =~ "cpu, beam 20: p99 is "([0-9.]+)" ms, query "[0-9]($|$'\n') ]]
+    [ "${BASH_REMATCH[1]}" = "$(column p99_ms <<<"$output")" ]
+}
+
 @test "latency: one pass has no deviation, a system that cannot run no figures" {
     ft-bench latency -q --passes 1 grid cpu=c.ftx paper=c.ftx >out 2>warning || true
     [ "$(column sd_ms <out | head -n 1)" = - ]
@@ -234,6 +240,33 @@ assert 0 < row["mean_ms"] and row["status"] == "ok", row'
         ft-bench latency -q -o both.ftx grid cpu=both.ftx
     fails 2 "'both.ftx' is also the output" ft-bench size -q -o ./both.ftx both.ftx
     cmp c.ftx both.ftx
+}
+
+@test "a disk that is full leaves whole rows" {
+    command -v python3 >/dev/null || skip "no python3"
+    for format in json tsv; do
+        # 40 rows are more than 3 KiB.
+        run -1 --separate-stderr bash -c 'ulimit -f 3; trap "" XFSZ; exec "$@"' _ \
+            ft-bench latency -q -f $format -o full --passes 1 --queries 1 \
+            --beams "$(seq -s , 40)" grid cpu=c.ftx
+        [[ $stderr == *"full: cannot write: File too large"* ]]
+        [ -z "$(tail -c 1 full)" ]
+        if [ $format = json ]; then
+            python3 -c 'import json; assert len(json.load(open("full"))["rows"]) > 1'
+        else
+            [ "$(column status <full | sort -u)" = ok ]
+        fi
+    done
+    ft-bench latency -q -o full --resume --passes 1 --queries 1 \
+        --beams "$(seq -s , 40)" grid cpu=c.ftx
+    [ "$(column beam <full | paste -sd ,)" = "$(seq -s , 40)" ]
+    run -1 --separate-stderr ft-bench latency -q -f json --passes 1 -o /dev/full grid cpu=c.ftx
+    [[ $stderr == *"/dev/full: cannot write"* ]]
+}
+
+@test "a number that comes twice is measured once" {
+    ft-bench throughput -q --passes 1 --beams 9,5,9 --batches 4,1,4,4 grid cpu=c.ftx >out
+    [ "$(paste -d : <(column beam <out) <(column batch <out) | xargs)" = "9:4 9:1 5:4 5:1" ]
 }
 
 @test "two runs do not write one file" {

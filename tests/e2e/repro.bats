@@ -7,9 +7,9 @@ load helper
 # Runs a script and looks at what each of them leaves: rows with these columns, a status
 # in each that says ok or why not, the table, and a plot where there is gnuplot.
 repro() { # NAME COLUMNS [OPTION...]
-    dir=$BATS_FILE_TMPDIR/repro
+    dir=$BATS_FILE_TMPDIR/repro/results
     tsv=$dir/$1.tsv
-    run -0 --separate-stderr "$top/scripts/repro/$1" --quick --dir "$dir" "${@:3}"
+    run -0 --separate-stderr "$top/scripts/repro/$1" --quick --dir "${dir%/*}" "${@:3}"
     local column
     for column in $2; do
         rows "$column" >"$T/column"
@@ -41,9 +41,11 @@ values() { # COLUMN SYSTEM: those that are numbers, on one line
     repro fig3-latency "layout threads mean_ms p50_ms p90_ms p95_ms p99_ms fill digest"
     [ "$(values beam marisa-opt)" = "100 1000 " ]
     [ "$(values mean_faster marisa-opt)" = "1.00 1.00 " ]
+    [[ $(cat "$dir/fig3-latency.main") == *$'\n1000 '*"marisa-opt "*"46.30 | "* ]]
+    [ "$(grep -c '^100 ' "$dir/fig3-latency.main")" = 0 ]
     [ "$(values mean_ms flashtrie-cpu | wc -w)" = 2 ]
     [ "$(rows system paper | wc -l)" = 2 ]
-    [[ $output == *"1000     marisa-opt             46.30 | "*" 65.5 | "*" 76.71 | "* ]]
+    [[ $output == *"1000      marisa-opt             46.30 | "*" 65.5 | "*" 76.71 | "* ]]
     [[ $output == *" flashtrie-cpu           1.91 | "*" 24.2 | "* ]]
     [ "$(rows digest marisa-opt)" = "$(rows digest flashtrie-cpu)" ]
 }
@@ -80,6 +82,11 @@ values() { # COLUMN SYSTEM: those that are numbers, on one line
     most=$(values queries_per_s flashtrie-cpu | awk '{ print ($1 > $2 ? $1 : $2) }')
     tsv=$dir/fig4-throughput.summary.tsv
     [ "$(values queries_per_s flashtrie-cpu | cut -d ' ' -f 1)" = "$most" ]
+    run -0 --separate-stderr "$top/scripts/repro/fig4-throughput" --quick --dir "$T/few" \
+        --queries 4 --batches 1,4,8 --beams 100
+    tsv=$T/few/results/fig4-throughput.tsv
+    [ "$(values batch marisa-opt)" = "1 4 " ]
+    [[ $stderr == *"no batches of 8: the grid has 4 queries"* ]]
 }
 
 @test "fig5-public and the tables of Appendix K" {
@@ -139,17 +146,61 @@ values() { # COLUMN SYSTEM: those that are numbers, on one line
     [[ $(rows status marisa-int) =~ ^ok$|' of ' ]]
 }
 
-@test "all: every script, options to those that have them" {
+@test "fig2-build-size: every layout, and one thread and two at one size" {
+    dir=$BATS_FILE_TMPDIR/fig2/results
+    tsv=$dir/fig2-build-size.tsv
+    fig2=("$top/scripts/repro/fig2-build-size" --dir "$BATS_FILE_TMPDIR/fig2" --threads 3
+        --sizes 20K,30K,40M --keys 30K --scaling 20K)
+    run -0 --separate-stderr "${fig2[@]}"
+    n=$(($(wc -w <<<"$layouts") + 2))
+    [ "$(rows keys | sort | uniq -c | xargs)" = "$((n + 6)) 20000 $n 30000" ]
+    [ "$(rows threads compact | xargs)" = "3 1 2 3" ]
+    [ "$(rows status | sort | uniq -c | sort -n | tail -n 1 | awk '{ print $2 }')" = ok ]
+    command -v marisa-build >/dev/null || [[ $(rows status marisa) == "unavailable: no marisa"* ]]
+    [[ $output == *"FlashTrie "*" 13.4 | "*"in the paper alone"*"with two threads than with one: "* ]]
+    [ -z "$(find "$BATS_FILE_TMPDIR/fig2" -name '*.ftk' -o -name '*.ftx')" ]
+    # What is there is not built again, and what is more is.
+    cp "$dir/raw/build.20000-s1.tsv" "$T/before"
+    run -0 --separate-stderr "${fig2[@]}" --layouts compact,compact+ids
+    [ "$(head -n "$(wc -l <"$T/before")" "$dir/raw/build.20000-s1.tsv")" = "$(cat "$T/before")" ]
+    [ "$(rows threads compact+ids | xargs)" = "3 1 2 3" ]
+}
+
+@test "stopped, a script says what it has not measured, and goes on when run again" {
+    dir=$BATS_FILE_TMPDIR/stop/results
+    tsv=$dir/fig3-latency.tsv
+    fig3=("$top/scripts/repro/fig3-latency" --quick --dir "${dir%/*}" --systems flashtrie-cpu
+        --beams 50,100 --passes 100000 --queries 10)
+    run -75 --separate-stderr "${fig3[@]}" --time-limit 60 --stop-after 2
+    [[ $stderr == *"not all is measured: run it again to go on" ]]
+    [ "$(rows status | uniq -c | xargs)" = "2 not all measured in 2 s" ]
+    [ "$SECONDS" -lt 60 ]
+    # As a script that was killed would leave it.
+    mkdir "${dir%/*}/.work.99999999"
+    run -0 --separate-stderr "${fig3[@]}" --time-limit 0.1
+    [ "$(values beam flashtrie-cpu)" = "50 100 " ]
+    [ ! -e "${dir%/*}/.work.99999999" ]
+}
+
+@test "all: every script, options to those that have them, and a summary" {
     run -0 --separate-stderr "$top/scripts/repro/all" --quick --dir "$BATS_FILE_TMPDIR/repro" \
-        --sizes 20K --layouts compact,wide
+        --sizes 20K --layouts compact,wide --keys 200K
+    dir=$BATS_FILE_TMPDIR/repro/results
     for script in "$top"/scripts/repro/{fig,table}*; do
-        [[ $output == *"=== $(basename "$script")"* ]]
-        [ -s "$BATS_FILE_TMPDIR/repro/$(basename "$script").tsv" ]
+        name=$(basename "$script")
+        [[ $output == *"=== $name"*"=== summary"*"$name "*" ok "* ]]
+        [ -s "$dir/$name.tsv" ]
     done
-    tsv=$BATS_FILE_TMPDIR/repro/fig2-build-size.tsv
+    [[ ${output#*=== summary} == *"marisa-opt "*"46.30 | "*"table5-growth"* ]]
+    tsv=$dir/all.tsv
+    [ "$(rows status | sort -u)" = ok ]
+    tsv=$dir/fig2-build-size.tsv
     [ "$(rows keys | xargs)" = "20000 20000" ]
     [ "$(rows system | xargs)" = "compact wide" ]
     [ -z "$(find "$BATS_FILE_TMPDIR/repro" -name '.work*')" ]
+    run -75 --separate-stderr "$top/scripts/repro/all" --quick \
+        --dir "$BATS_FILE_TMPDIR/repro" --stop-after 1 --sizes 20K
+    [[ ${output#*=== summary} == *"table10-noise-production "*" not begun "* ]]
 }
 
 @test "what is not understood, or was measured otherwise, is refused" {
@@ -160,6 +211,8 @@ values() { # COLUMN SYSTEM: those that are numbers, on one line
     [[ $stderr == *"--beams wants a value"* ]]
     run -2 --separate-stderr "${fig3[@]}" --keys many
     [[ $stderr == *"'many' is not a number of keys"* ]]
+    run -2 --separate-stderr "${fig3[@]}" --stop-after 0
+    [[ $stderr == *"--stop-after: '0' is not a number"* ]]
     run -2 --separate-stderr "${fig3[@]}" --systems marisa-opt,fast
     [[ $stderr == *"no system is called 'fast'"* ]]
     run -2 --separate-stderr "$top/scripts/repro/all" --beans 3

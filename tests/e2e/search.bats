@@ -165,7 +165,10 @@ sections() {
     run -2 ft-search --gpu 1024 "$T/x.ftx" "$r18"
     run -2 ft-search --slots 0 "$T/x.ftx" "$r18"
     run -2 ft-search --slots 17 "$T/x.ftx" "$r18"
-    ft-search -e cpu --slots 16 "${wide[@]}" "$T/x.ftx" "$r18" | cmp - "$wide_results"
+    run -2 --separate-stderr ft-search -e cpu --slots 2 "$T/x.ftx" "$r18"
+    [ -z "$output" ]
+    [[ $stderr == *"--slots goes with --engine cuda"* ]]
+    ft-search --slots 16 "${wide[@]}" "$T/x.ftx" "$r18" | cmp - "$wide_results"
 }
 
 @test "--stats: a line a query and step, and the results as ever" {
