@@ -133,6 +133,7 @@ void ft_device_index_close(ft_device_index *d)
     cudaFree(d->tables);
     cudaFree(d->starts);
     cudaFree(d->lists);
+    cudaFree(d->leaves);
     free(d->sections);
     *d = {};
 }

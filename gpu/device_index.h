@@ -19,6 +19,7 @@ typedef struct ft_device_index {
     uint32_t *tables; /* the layout's own (launch.h: make_tables), or NULL; also: */
     void *starts;
     uint32_t *lists;
+    uint32_t *leaves; /* before each node of the tree, where it has tails; or NULL */
 } ft_device_index;
 
 /* Copy the sections to the current device. FT_ENOMEM names the bytes needed and free.

@@ -20,9 +20,9 @@ enum {
     MAX_COPIERS = 8          /* threads that are as fast as the bus, both ways */
 };
 
-static const ft_gpu_kernels *const layouts[] = {&ft_gpu_narrow, &ft_gpu_wide_layout,
-                                                &ft_gpu_compact, &ft_gpu_narrow_tails,
-                                                &ft_gpu_wide_tails};
+static const ft_gpu_kernels *const layouts[] = {
+    &ft_gpu_narrow,       &ft_gpu_wide_layout, &ft_gpu_compact,
+    &ft_gpu_narrow_tails, &ft_gpu_wide_tails,  &ft_gpu_compact_tails};
 
 static uint32_t blocks_a_query(bool large, bool wide)
 {

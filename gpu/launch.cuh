@@ -24,12 +24,12 @@ template <class View> struct kernels {
         size_t bytes; /* of shared memory */
     };
 
-    template <int THREADS, int ROOM, int BLOCKS> static variant make()
+    template <int THREADS, int ROOM, int BLOCKS, bool CLUSTER> static variant make()
     {
         static_assert(sizeof(memory<THREADS, ROOM>) + STATIC_BYTES <= 227 * 1024,
                       "a block's shared memory on compute capability 9.0");
-        return {search<View, THREADS, ROOM, BLOCKS, false>,
-                search<View, THREADS, ROOM, BLOCKS, true>, THREADS,
+        return {search<View, THREADS, ROOM, BLOCKS, CLUSTER, false>,
+                search<View, THREADS, ROOM, BLOCKS, CLUSTER, true>, THREADS,
                 sizeof(memory<THREADS, ROOM>)};
     }
 
@@ -37,9 +37,10 @@ template <class View> struct kernels {
     static variant of(uint32_t room, uint32_t cluster)
     {
         if (room == FT_GPU_ROOM_LARGE)
-            return make<512, FT_GPU_ROOM_LARGE, 1>();
-        return cluster > 1 ? make<512, FT_GPU_ROOM_SMALL, 1>()
-                           : make<256, FT_GPU_ROOM_SMALL, 4>();
+            return cluster > 1 ? make<512, FT_GPU_ROOM_LARGE, 1, true>()
+                               : make<512, FT_GPU_ROOM_LARGE, 1, false>();
+        return cluster > 1 ? make<512, FT_GPU_ROOM_SMALL, 1, true>()
+                           : make<256, FT_GPU_ROOM_SMALL, 4, false>();
     }
 
     static cudaLaunchConfig_t config(const variant &v, uint32_t cluster,

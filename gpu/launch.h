@@ -46,7 +46,8 @@ typedef struct ft_gpu_kernels {
 } ft_gpu_kernels;
 
 extern const ft_gpu_kernels ft_gpu_narrow, ft_gpu_wide_layout, ft_gpu_compact;
-extern const ft_gpu_kernels ft_gpu_narrow_tails, ft_gpu_wide_tails;
+extern const ft_gpu_kernels ft_gpu_narrow_tails, ft_gpu_wide_tails,
+    ft_gpu_compact_tails;
 
 /* Bytes of the counters that ft_gpu_wide.counters points to. */
 enum { FT_GPU_COUNTER_BYTES = 256 };

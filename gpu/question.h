@@ -31,16 +31,12 @@ typedef struct ft_gpu_question {
     uint32_t n_queries, n_steps, n_proposals;
     uint32_t beam, n_results;
     float token_threshold, sentence_threshold;
-    const double *norm;  /* n_steps + 1 */
-    ft_gpu_trace *trace; /* n_steps * beam a team */
-    uint8_t *scratch;    /* room for a record, scratch_bytes a team */
-    uint64_t scratch_bytes;
-    /* Counters that only grow: query number 0 is the one that draws first_ticket, and
-     * byte 0 of `out` is the one at out_base. */
-    uint32_t *next_ticket;
+    const double *norm;    /* n_steps + 1 */
+    ft_gpu_trace *trace;   /* n_steps * beam a team */
+    uint32_t *next_ticket; /* only grows: query number 0 is what draws first_ticket */
     uint32_t first_ticket;
-    uint8_t *out;
-    unsigned long long *out_used, out_base;
+    uint8_t *out; /* record_bytes a query, as many as its record may have */
+    uint64_t record_bytes;
     ft_gpu_record *records;   /* n_queries */
     ft_gpu_step_stats *stats; /* n_queries * n_steps, zeroed; or NULL */
 

@@ -3,6 +3,6 @@
  * The search kernels over the layout "narrow".
  */
 #include "launch.cuh"
-#include "narrow_view.cuh"
+#include "louds_view.cuh"
 
-FT_GPU_KERNELS(ft_gpu_narrow, "narrow", ft::narrow_view);
+FT_GPU_KERNELS(ft_gpu_narrow, "narrow", ft::louds_view<ft_narrow>);

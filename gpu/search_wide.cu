@@ -3,6 +3,6 @@
  * The search kernels over the layout "wide".
  */
 #include "launch.cuh"
-#include "wide_view.cuh"
+#include "louds_view.cuh"
 
-FT_GPU_KERNELS(ft_gpu_wide_layout, "wide", ft::wide_view);
+FT_GPU_KERNELS(ft_gpu_wide_layout, "wide", ft::louds_view<ft_wide>);

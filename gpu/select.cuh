@@ -88,49 +88,90 @@ template <int BINS> struct verdict {
     }
 };
 
+/* One barrier, where what takes long is waiting. */
+template <int THREADS>
+using block_scan = cub::BlockScan<uint32_t, THREADS, cub::BLOCK_SCAN_WARP_SCANS>;
+
 template <int THREADS, int BINS> struct select_memory {
-    enum { LIST = BINS / 4 };
+    enum { LIST = BINS / 4, DIGIT_BITS = log2_of(BINS) };
 
     uint32_t bins[BINS];  /* of items */
     uint32_t ends[BINS];  /* of those that end keys */
+    uint32_t sums[BINS];  /* of all blocks' bins; above, of those of lower rank */
     uint32_t place[BINS]; /* where this block's next item of the bin goes */
-    rank_key list[LIST], list_copy[LIST];
+    rank_key list[LIST];
     rank_key worst;
     uint32_t n_list, border, above, inside;
-    typename cub::BlockScan<uint32_t, THREADS>::TempStorage scan;
+    typename block_scan<THREADS>::TempStorage scan;
 };
 
 template <int THREADS, int BINS>
 static __device__ void clear_bins(uint32_t *bins, select_memory<THREADS, BINS> &m)
 {
+#pragma unroll 1
     for (int i = threadIdx.x; i < BINS; i += THREADS)
         bins[i] = 0;
     if (threadIdx.x == 0)
         m.n_list = 0;
 }
 
+/* Sum the bins of a team of many: each block sums a part of them, for all blocks. Sums
+ * end at SUM_MASK, more than anybody wants. */
+enum { SUM_BITS = 16, SUM_MASK = (1 << SUM_BITS) - 1 };
+
+template <int THREADS, int BINS>
+static __device__ void share_sums(const team &t, select_memory<THREADS, BINS> &m,
+                                  uint32_t *bins)
+{
+    const int part = BINS / t.size;
+#pragma unroll 1
+    for (int i = threadIdx.x; i < part; i += THREADS) {
+        const int bin = t.rank * part + i;
+        uint32_t of[MAX_TEAM], sum = 0, lower = 0;
+#pragma unroll
+        for (unsigned r = 0; r < MAX_TEAM; r++)
+            of[r] = r < t.size ? t.at(bins, r)[bin] : 0;
+#pragma unroll
+        for (unsigned r = 0; r < MAX_TEAM; r++)
+            sum += of[r];
+#pragma unroll
+        for (unsigned r = 0; r < MAX_TEAM; r++) {
+            if (r < t.size)
+                t.at(m.sums, r)[bin] = min(sum, (uint32_t)SUM_MASK) |
+                                       min(lower, (uint32_t)SUM_MASK) << SUM_BITS;
+            lower += of[r];
+        }
+    }
+    t.sync();
+}
+
 /* With all blocks' bins counted: the first bin by which at least `want` items have been
  * met (m.border; BINS if there are fewer), how many are in better bins (m.above), and
  * in it (m.inside). PLACE: also m.place, by which the team's items, put down bin by bin
- * and block by block, lie best bin first. */
-template <bool PLACE, int THREADS, int BINS>
+ * and block by block, lie best bin first; then note(bin, items in better ones) is
+ * called for each bin with items, by one thread of each block. Between two calls lies a
+ * barrier of the team. */
+template <bool PLACE, int THREADS, int BINS, class Note>
 static __device__ void find_border(const team &t, select_memory<THREADS, BINS> &m,
-                                   uint32_t *bins, uint32_t want)
+                                   uint32_t *bins, uint32_t want, const Note &note)
 {
-    enum { EACH = BINS / THREADS };
+    enum { EACH = BINS / THREADS, FEW_BLOCKS = 2 };
     static_assert(BINS % THREADS == 0, "whole threads");
+    const bool many = t.size > FEW_BLOCKS;
+    if (many)
+        share_sums(t, m, bins);
     uint32_t count[EACH], earlier[EACH], sum = 0, ahead;
 #pragma unroll
     for (int i = 0; i < EACH; i++) {
-        uint32_t of[MAX_TEAM];
-#pragma unroll
-        for (unsigned r = 0; r < MAX_TEAM; r++)
-            of[r] = r < t.size ? t.at(bins, r)[threadIdx.x * EACH + i] : 0;
-        count[i] = earlier[i] = 0;
-#pragma unroll
-        for (unsigned r = 0; r < MAX_TEAM; r++) {
-            count[i] += of[r];
-            earlier[i] += r < t.rank ? of[r] : 0;
+        const int bin = threadIdx.x * EACH + i;
+        if (many) {
+            count[i] = m.sums[bin] & SUM_MASK;
+            earlier[i] = m.sums[bin] >> SUM_BITS;
+        } else {
+            const uint32_t mine = bins[bin];
+            const uint32_t other = t.size > 1 ? t.at(bins, 1 - t.rank)[bin] : 0;
+            count[i] = mine + other;
+            earlier[i] = t.rank ? other : 0;
         }
         sum += count[i];
     }
@@ -138,17 +179,21 @@ static __device__ void find_border(const team &t, select_memory<THREADS, BINS> &
         m.border = BINS;
         m.above = m.inside = 0;
     }
-    cub::BlockScan<uint32_t, THREADS>(m.scan).ExclusiveSum(sum, ahead);
+    block_scan<THREADS>(m.scan).ExclusiveSum(sum, ahead);
     if (PLACE) {
         uint32_t at = ahead;
 #pragma unroll
         for (int i = 0; i < EACH; i++) {
-            m.place[threadIdx.x * EACH + i] = at + earlier[i];
+            const int bin = threadIdx.x * EACH + i;
+            m.place[bin] = at + earlier[i];
+            if (count[i])
+                note(bin, at);
             at += count[i];
         }
     }
     if (ahead < want && ahead + sum >= want) {
         int i = 0;
+#pragma unroll 1
         for (; ahead + count[i] < want; i++)
             ahead += count[i];
         m.border = threadIdx.x * EACH + i;
@@ -158,57 +203,52 @@ static __device__ void find_border(const team &t, select_memory<THREADS, BINS> &
     __syncthreads();
 }
 
-/* Rank the border items by counting: `need` of them stay; sets m.worst to the last. */
+struct no_note {
+    __device__ void operator()(int, uint32_t) const
+    {
+    }
+};
+
+/* Rank the `inside` border items by counting: `need` of them stay; sets m.worst to the
+ * last. Every block has the list of all. */
 template <int THREADS, int BINS, class Visit>
 static __device__ void rank_border(const team &t, select_memory<THREADS, BINS> &m,
-                                   uint32_t need, const Visit &visit)
+                                   uint32_t inside, uint32_t need, const Visit &visit)
 {
     visit([&](const rank_key &k) {
         const uint32_t at = atomicAdd(t.at(&m.n_list, 0), 1u);
-        t.at(m.list, 0)[at] = k;
+#pragma unroll 1
+        for (unsigned r = 0; r < t.size; r++)
+            t.at(m.list, r)[at] = k;
     });
     t.sync();
-    const uint32_t n = *t.at(&m.n_list, 0);
-    for (uint32_t i = threadIdx.x; i < n; i += THREADS)
-        m.list_copy[i] = t.at(m.list, 0)[i];
-    __syncthreads();
-    for (uint32_t i = threadIdx.x; i < n; i += THREADS) {
+#pragma unroll 1
+    for (uint32_t i = threadIdx.x; i < inside; i += THREADS) {
         uint32_t rank = 0;
-        for (uint32_t j = 0; j < n; j++)
-            rank += before(m.list_copy[j], m.list_copy[i]);
+        for (uint32_t j = 0; j < inside; j++)
+            rank += before(m.list[j], m.list[i]);
         if (rank == need - 1)
-            m.worst = m.list_copy[i];
+            m.worst = m.list[i];
     }
     __syncthreads();
 }
 
-/* Which of the team's items are its best `want`. get(i) is the key of this block's item
- * i < n, `bins` counts them by `scale`, and m.n_list is 0; all that is settled, with a
- * barrier of the team since. Every thread of the team gets the same verdict; no thread
- * reads the list or, unless the verdict is of whole bins, the bins of another block
- * after the caller's next team barrier. The bins are used up. */
-template <bool PLACE, int THREADS, int BINS, class Get>
-static __device__ verdict<BINS> select_best(const team &t,
-                                            select_memory<THREADS, BINS> &m,
-                                            uint32_t *bins,
-                                            const bin_scale<BINS> &scale, uint32_t n,
-                                            uint32_t want, const Get &get)
+/* The last to stay of the items in bin `border`, which is crowded with `inside` items:
+ * passes over the bits of value and node narrow them down. Stands apart for the sake of
+ * the common case. */
+template <int THREADS, int BINS, class Get>
+static __device__ __noinline__ rank_key worst_of_many(
+    team t, select_memory<THREADS, BINS> &m, uint32_t *bins, bin_scale<BINS> scale,
+    int border, uint32_t inside, uint32_t n, uint32_t need, Get get)
 {
-    enum { BITS = BINS == 1024 ? 10 : BINS == 512 ? 9 : 8 };
-    static_assert(BINS == 1 << BITS, "a bin a digit");
-    find_border<PLACE>(t, m, bins, want);
-    verdict<BINS> v = {
-        scale, (int)m.border, m.above, m.inside <= want - m.above, {0, 0}};
-    uint32_t need = want - m.above, inside = m.inside;
-    if (v.whole_bin)
-        return v;
-
-    /* `on` says whether an item agrees with the digits found so far. */
+    enum { BITS = select_memory<THREADS, BINS>::DIGIT_BITS };
     unsigned found[digits<BITS>::PASSES];
     int pass = 0;
+    /* Whether an item agrees with the digits found so far. */
     const auto on = [&](const rank_key &k) {
-        if (scale.bin((float)k.value) != v.bin)
+        if (scale.bin((float)k.value) != border)
             return false;
+#pragma unroll 1
         for (int p = 0; p < pass; p++)
             if (digits<BITS>::of(k, p) != found[p])
                 return false;
@@ -218,21 +258,58 @@ static __device__ verdict<BINS> select_best(const team &t,
         t.sync(); /* all have read the bins */
         clear_bins(bins, m);
         t.sync();
+#pragma unroll 1
         for (uint32_t i = threadIdx.x; i < n; i += THREADS) {
             const rank_key k = get(i);
             if (on(k))
                 atomicAdd(&bins[BINS - 1 - digits<BITS>::of(k, pass)], 1u);
         }
         t.sync();
-        find_border<false>(t, m, bins, need);
+        find_border<false>(t, m, bins, need, no_note());
         found[pass++] = BINS - 1 - m.border;
         need -= m.above;
         inside = m.inside;
     }
-    rank_border(t, m, need, [&](const auto &take) {
+    rank_border(t, m, inside, need, [&](const auto &take) {
+#pragma unroll 1
         for (uint32_t i = threadIdx.x; i < n; i += THREADS) {
             const rank_key k = get(i);
             if (on(k))
+                take(k);
+        }
+    });
+    return m.worst;
+}
+
+/* Which of the team's items are its best `want`. get(i) is the key of this block's item
+ * i < n, `bins` counts them by `scale`, and m.n_list is 0; all that is settled, with a
+ * barrier of the team since. Every thread of the team gets the same verdict; no thread
+ * writes to the list or reads the bins of another block after the caller's next team
+ * barrier. The bins are used up. PLACE and note: see find_border. */
+template <bool PLACE, int THREADS, int BINS, class Get, class Note = no_note>
+static __device__ verdict<BINS> select_best(const team &t,
+                                            select_memory<THREADS, BINS> &m,
+                                            uint32_t *bins,
+                                            const bin_scale<BINS> &scale, uint32_t n,
+                                            uint32_t want, const Get &get,
+                                            const Note &note = Note())
+{
+    find_border<PLACE>(t, m, bins, want, note);
+    verdict<BINS> v = {
+        scale, (int)m.border, m.above, m.inside <= want - m.above, {0, 0}};
+    const uint32_t need = want - m.above, inside = m.inside;
+    if (v.whole_bin)
+        return v;
+
+    if (inside > select_memory<THREADS, BINS>::LIST) {
+        v.worst = worst_of_many(t, m, bins, scale, v.bin, inside, n, need, get);
+        return v;
+    }
+    rank_border(t, m, inside, need, [&](const auto &take) {
+#pragma unroll 1
+        for (uint32_t i = threadIdx.x; i < n; i += THREADS) {
+            const rank_key k = get(i);
+            if (scale.bin((float)k.value) == v.bin)
                 take(k);
         }
     });

@@ -10,15 +10,14 @@ ft_status ft_slot_open(ft_slot *s, ft_error *err)
     if (st == FT_OK)
         st = FT_CUDA(err, cudaEventCreateWithFlags(&s->done, cudaEventDisableTiming));
     if (st == FT_OK)
-        st = ft_room_on_device(&s->counters, 16, err);
+        st = ft_room_on_device(&s->counter, 4, err);
     return st == FT_OK ? ft_slot_reset(s, err) : st;
 }
 
 ft_status ft_slot_reset(ft_slot *s, ft_error *err)
 {
     s->tickets = 0;
-    s->used = 0;
-    return FT_CUDA(err, cudaMemsetAsync(s->counters.memory, 0, 16, s->stream));
+    return FT_CUDA(err, cudaMemsetAsync(s->counter.memory, 0, 4, s->stream));
 }
 
 void ft_slot_close(ft_slot *s)
@@ -27,8 +26,8 @@ void ft_slot_close(ft_slot *s)
         cudaStreamSynchronize(s->stream);
     ft_gpu_room *const pinned[] = {&s->pinned_in, &s->pinned_out};
     ft_gpu_room *const on_device[] = {&s->device_in,  &s->widened, &s->norm,
-                                      &s->device_out, &s->trace,   &s->scratch,
-                                      &s->stats,      &s->phases,  &s->counters};
+                                      &s->device_out, &s->trace,   &s->stats,
+                                      &s->phases,     &s->counter};
     for (ft_gpu_room *r : pinned)
         ft_room_free_pinned(r);
     for (ft_gpu_room *r : on_device)
@@ -113,10 +112,9 @@ static ft_status make_room(ft_slot *s, const ft_gpu_grids *g, const ft_search_pa
                            uint32_t n_teams, ft_error *err)
 {
     const uint32_t n = g->n_queries;
-    uint64_t each, out, scratch, trace;
+    uint64_t each, out, trace;
     if (!record_bytes(p->n_results, g->n_steps, &each) || !ft_mul_ok(each, n, &out) ||
         !ft_add_ok(out, sizeof(ft_gpu_record) * (uint64_t)n, &out) ||
-        !ft_mul_ok(each, n_teams, &scratch) ||
         !ft_mul_ok((uint64_t)p->beam * g->n_steps, sizeof(ft_gpu_trace) * n_teams,
                    &trace))
         return ft_fail(err, FT_ENOMEM, "beam, results and steps are too many");
@@ -125,8 +123,6 @@ static ft_status make_room(ft_slot *s, const ft_gpu_grids *g, const ft_search_pa
                                     : ft_room_pinned(&s->pinned_out, out, err);
     if (st == FT_OK)
         st = ft_room_on_device(&s->trace, trace, err);
-    if (st == FT_OK)
-        st = ft_room_on_device(&s->scratch, scratch, err);
     return st;
 }
 
@@ -205,14 +201,11 @@ ft_status ft_slot_ask(ft_slot *s, const ft_gpu_grids *grids,
     q->sentence_threshold = params->sentence_threshold;
     q->norm = (const double *)s->norm.memory;
     q->trace = (ft_gpu_trace *)s->trace.memory;
-    q->scratch = (uint8_t *)s->scratch.memory;
-    record_bytes(params->n_results, grids->n_steps, &q->scratch_bytes);
-    q->next_ticket = (uint32_t *)s->counters.memory;
+    q->next_ticket = (uint32_t *)s->counter.memory;
     q->first_ticket = s->tickets;
     q->records = (ft_gpu_record *)out;
     q->out = (uint8_t *)(q->records + n);
-    q->out_used = (unsigned long long *)s->counters.memory + 1;
-    q->out_base = s->used;
+    record_bytes(params->n_results, grids->n_steps, &q->record_bytes);
     q->stats = steps ? (ft_gpu_step_stats *)s->stats.memory : NULL;
     q->phases = phases ? (unsigned long long *)s->phases.memory : NULL;
     return FT_OK;
@@ -246,7 +239,6 @@ ft_status ft_slot_gather(ft_slot *s, ft_pool *pool, ft_results *out, ft_error *e
                            r->bytes, err);
         out->bytes.len += r->bytes;
         out->offset[s->first + i + 1] = out->bytes.len;
-        s->used += (r->bytes + 7) / 8 * 8;
     }
     if (st == FT_OK)
         ft_copies_run(&s->copies, pool);

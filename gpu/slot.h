@@ -31,17 +31,16 @@ typedef struct ft_slot {
     ft_gpu_room pinned_out, device_out; /* ft_gpu_record[n_queries], then records */
     bool out_on_device;
     uint64_t out_bytes;
-    ft_gpu_room trace, scratch, stats, phases;
-    ft_gpu_room counters; /* {ticket, used} */
-    uint32_t tickets;     /* what the counters stand at */
-    uint64_t used;
+    ft_gpu_room trace, stats, phases;
+    ft_gpu_room counter; /* of tickets */
+    uint32_t tickets;    /* what it stands at */
     ft_copies copies;
 } ft_slot;
 
 ft_status ft_slot_open(ft_slot *s, ft_error *err);
 void ft_slot_close(ft_slot *s);
 
-/* After a failure, with nothing in flight: the counters start anew. */
+/* After a failure, with nothing in flight: the counter starts anew. */
 ft_status ft_slot_reset(ft_slot *s, ft_error *err);
 
 /* Put queries first .. first + n - 1 where the kernel reads them: pinned host memory

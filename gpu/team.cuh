@@ -56,12 +56,20 @@ struct team {
     template <class T> __device__ T *at(T *mine, unsigned of) const
     {
 #if __CUDA_ARCH__ >= 900
-        if (size > 1)
-            return cooperative_groups::this_cluster().map_shared_rank(mine, of);
+        if (size > 1) {
+            T *there; /* volatile: computed where it is used, not kept in registers */
+            asm volatile("mapa.u64 %0, %1, %2;" : "=l"(there) : "l"(mine), "r"(of));
+            return there;
+        }
 #endif
         return mine;
     }
 };
+
+constexpr int log2_of(unsigned n)
+{
+    return n == 1 ? 0 : 1 + log2_of(n / 2);
+}
 
 /* Add `yes` lanes' worth to *counter with one atomic a warp; returns the lane's own
  * place. All lanes of the warp call it. */
@@ -99,6 +107,18 @@ static __device__ inline unsigned warp_or(unsigned v)
         v |= __shfl_xor_sync(~0u, v, step);
     return v;
 #endif
+}
+
+/* The lane's value and those of the lanes below. */
+static __device__ inline uint32_t warp_sum_to(uint32_t v)
+{
+    const unsigned lane = threadIdx.x % 32;
+#pragma unroll
+    for (unsigned d = 1; d < 32; d *= 2) {
+        const uint32_t below = __shfl_up_sync(~0u, v, d);
+        v += lane >= d ? below : 0;
+    }
+    return v;
 }
 
 static __device__ inline uint32_t warp_max(uint32_t v)

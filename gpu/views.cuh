@@ -17,8 +17,10 @@
  *
  * A view whose edges tell leaves from inner nodes at no cost has these as well:
  *
- *     edge(child, step, &hint)     code_of, and EDGE_LEAF or EDGE_INNER
- *     flags(child, step, hint)     flags, with what edge said or EDGE_UNKNOWN
+ *     edge(child, step, all, &hint)  code_of, and EDGE_LEAF or EDGE_INNER; `all` asks
+ *                                    for one more access at the same time, that tells
+ *                                    whether the inner node ends a key
+ *     flags(child, step, hint)       flags, with what edge said or EDGE_UNKNOWN
  *
  * And one that would rather be asked ahead has these. What fetch_code has copied to
  * shared memory, asynchronously, is handed to code later; fetch_edges fetches into the
@@ -68,18 +70,19 @@ static __device__ uint64_t order_of(const View &, uint64_t place, uint32_t, None
     return place;
 }
 
-enum { EDGE_LEAF, EDGE_INNER, EDGE_UNKNOWN };
+enum { EDGE_LEAF, EDGE_INNER, EDGE_INNER_END, EDGE_INNER_NO_END, EDGE_UNKNOWN };
 
 template <class View>
 static __device__ auto edge_of(const View &view, uint64_t child, uint32_t step,
-                               unsigned *hint) -> decltype(view.edge(child, step, hint))
+                               bool all, unsigned *hint)
+    -> decltype(view.edge(child, step, all, hint))
 {
-    return view.edge(child, step, hint);
+    return view.edge(child, step, all, hint);
 }
 
 template <class View, class... None>
 static __device__ uint32_t edge_of(const View &view, uint64_t child, uint32_t step,
-                                   unsigned *hint, None...)
+                                   bool, unsigned *hint, None...)
 {
     *hint = EDGE_UNKNOWN;
     return view.code_of(child, step);

@@ -411,9 +411,8 @@ template <class View> struct wide_searcher {
                 __syncthreads();
             }
             if (threadIdx.x == 0) {
-                const uint64_t bytes = 8 + 16 * n + 4 * before;
-                c.record = atomicAdd(q.out_used, (bytes + 7) / 8 * 8) - q.out_base;
-                q.records[query] = {c.record, bytes};
+                c.record = query * q.record_bytes;
+                q.records[query] = {c.record, 8 + 16 * n + 4 * before};
             }
         }
         sync();

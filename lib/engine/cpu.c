@@ -23,6 +23,7 @@ typedef struct cpu_engine {
     ft_engine base;
     const ft_trie *trie;
     ft_code_memo memo;
+    ft_root_parts root;
     ft_pool *pool;
     uint32_t n_threads;
     ft_cpu_worker **workers; /* n_threads */
@@ -93,6 +94,7 @@ ft_status ft_cpu_open(ft_engine **out, const ft_engine_ops *ops,
         if (st != FT_OK)
             goto fail;
     }
+    ft_root_parts_make(&e->root, e->trie);
     st = ft_code_memo_open(&e->memo, e->trie, err);
     if (st == FT_OK)
         st = ft_pool_open(&e->pool, n, err);
@@ -111,6 +113,7 @@ static void set_question(cpu_engine *e, ft_cpu_query *q, uint32_t number)
     const uint64_t at = (uint64_t)number * b->n_steps * b->n_proposals;
     q->trie = e->trie;
     q->memo = &e->memo;
+    q->root = &e->root;
     q->params = e->params;
     q->norm = e->norm;
     q->tokens = b->tokens + at;
@@ -262,6 +265,7 @@ static ft_status steps(ft_steps **out, ft_engine *engine,
     const ft_steps_means means = {.policy = &ft_cpu_policy_own,
                                   .trie = e->trie,
                                   .memo = &e->memo,
+                                  .root = &e->root,
                                   .pool = e->n_threads > 1 ? e->pool : NULL,
                                   .n_workers = e->n_threads};
     return ft_steps_new(out, &means, params, err);

@@ -21,8 +21,9 @@ typedef struct ft_steps_means {
     const ft_cpu_policy *policy; /* q->tokens and q->logp are [beam][proposal] */
     void *state;                 /* its own; policy->close frees it, also on failure */
     const ft_trie *trie;
-    const ft_code_memo *memo; /* NULL if the policy needs none */
-    ft_pool *pool;            /* NULL for a team of one */
+    const ft_code_memo *memo; /* these two NULL if the policy needs none */
+    const ft_root_parts *root;
+    ft_pool *pool; /* NULL for a team of one */
     uint32_t n_workers;
 } ft_steps_means;
 

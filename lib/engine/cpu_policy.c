@@ -17,53 +17,62 @@ enum {
     FEW_CHILDREN = 64
 };
 
-/* What a candidate must reach, for now: below the bounds nothing can enter. */
-typedef struct limits {
-    float token, sentence;
-    double beam, result; /* sums; scores */
-    double norm;
-} limits;
-
-static inline limits limits_of(const ft_cpu_query *q, const ft_cpu_worker *w)
+/* Note what a sum must reach for now to enter anything; less is hopeless. A little too
+ * low, so that no rounding matters: the sets see to the rest. */
+static void set_bar(const ft_cpu_query *q, ft_cpu_worker *w)
 {
-    return (limits){
-        .token = q->params->token_threshold,
-        .sentence = q->params->sentence_threshold,
-        .beam = q->step + 1 == q->n_steps ? (double)INFINITY : w->beams.bound,
-        .result = w->results.bound,
-        .norm = q->norm[q->step + 1],
-    };
+    const bool last = q->step + 1 == q->n_steps;
+    const double beam = last ? (double)INFINITY : w->beams.bound;
+    const double result = w->results.bound / q->norm[q->step + 1];
+    const double least = beam <= result ? beam : result;
+    w->bar = (float)(least - fabs(least) * 1e-6);
 }
 
-/* Can this sum, or its score, enter anything? */
-static inline bool enters(const limits *l, float sum)
+/* Of NaN, which is no bar, nothing is said. */
+static inline bool hopeless(const ft_cpu_worker *w, float sum)
 {
-    return ((double)sum >= l->beam) | ((double)sum * l->norm >= l->result);
+    return sum < w->bar;
 }
 
 /* Can a child enter that is reached with log-prob rho, or with a lower one? Sums and
  * scores are monotone in rho, rounding included. */
 static inline bool worthwhile(const ft_cpu_extension *x, float rho)
 {
-    const limits l = limits_of(x->q, x->w);
-    return enters(&l, x->sigma + rho);
+    return !hopeless(x->w, x->sigma + rho);
 }
 
-/* Look at the pending nodes and keep each as beam, result or both. The looks are
- * independent of each other, so their cache misses overlap. */
+/* Make room for n candidates; take over the bounds that the team has together. */
+static ft_status make_room(const ft_cpu_query *q, ft_cpu_worker *w, uint32_t n)
+{
+    ft_status st = ft_topset_reserve(&w->beams, n, &w->error);
+    if (st == FT_OK)
+        st = ft_topset_reserve(&w->results, n, &w->error);
+    if (st != FT_OK)
+        return st;
+    w->beams_part = w->beams.part_bound;
+    w->results_part = w->results.part_bound;
+    double beams = INFINITY, results = INFINITY;
+    for (uint32_t i = 0; i < q->n_workers; i++) {
+        beams = fmin(beams, q->workers[i]->beams_part);
+        results = fmin(results, q->workers[i]->results_part);
+    }
+    ft_topset_raise(&w->beams, beams);
+    ft_topset_raise(&w->results, results);
+    return FT_OK;
+}
+
+/* Look at the pending nodes and keep each as beam, result or both. */
 static void look(const ft_cpu_query *q, ft_cpu_worker *w)
 {
     const uint32_t step = q->step;
     const ft_trie *trie = q->trie;
     const unsigned parent = step + 1 == q->n_steps ? 0 : FT_NODE_HAS_CHILDREN;
+    uint64_t nodes[FT_CPU_PENDING];
     uint8_t flags[FT_CPU_PENDING];
-    for (uint32_t i = 0; i < w->n_pending && trie->ops->fetch_node; i++)
-        trie->ops->fetch_node(trie, w->pending[i].node);
     for (uint32_t i = 0; i < w->n_pending; i++)
-        flags[i] = (uint8_t)trie->ops->flags(trie, w->pending[i].node);
-    ft_status st = ft_topset_reserve(&w->beams, w->n_pending, &w->error);
-    if (st == FT_OK)
-        st = ft_topset_reserve(&w->results, w->n_pending, &w->error);
+        nodes[i] = w->pending[i].node;
+    trie->ops->flags_many(trie, nodes, w->n_pending, flags);
+    const ft_status st = make_room(q, w, w->n_pending);
     ft_cpu_note(w, st);
     for (uint32_t i = 0; i < w->n_pending && st == FT_OK; i++) {
         const ft_cpu_match *m = &w->pending[i];
@@ -74,19 +83,20 @@ static void look(const ft_cpu_query *q, ft_cpu_worker *w)
     }
     w->n_candidates += w->n_pending;
     w->n_pending = 0;
+    set_bar(q, w);
 }
 
 /* Child `node` of the run's beam is proposed, if `proposed`: it becomes pending if it
  * can still enter anything. There is room for it. Most hits differ from the one before
  * in what becomes of them: without a branch. */
-static inline void admit(ft_cpu_worker *w, const limits *l, const ft_cpu_run *run,
+static inline void admit(const ft_cpu_query *q, ft_cpu_worker *w, const ft_cpu_run *run,
                          uint64_t node, const ft_proposal *p, bool proposed)
 {
     float sum;
-    const bool admitted =
-        ft_admit(run->sigma, p->logp, l->token, l->sentence, &sum) & proposed;
+    const bool admitted = ft_admit(run->sigma, p->logp, q->params->token_threshold,
+                                   q->params->sentence_threshold, &sum);
     w->pending[w->n_pending] = (ft_cpu_match){node, sum, run->beam, p->token};
-    w->n_pending += admitted & enters(l, sum);
+    w->n_pending += admitted & proposed & !hopeless(w, sum);
 }
 
 /* Look the hits up among the proposals. */
@@ -97,15 +107,43 @@ static void look_up(const ft_cpu_query *q, ft_cpu_worker *w, const ft_proposals 
         const uint32_t to = from + (left < FT_CPU_PENDING ? left : FT_CPU_PENDING);
         if (w->n_pending + (to - from) > FT_CPU_PENDING)
             look(q, w);
-        const limits l = limits_of(q, w);
         for (uint32_t i = from; i < to; i++) {
             const ft_proposal *found = ft_proposals_find(p, w->codes[i]);
             const ft_cpu_run *run = &w->runs[w->run_of[i]];
-            admit(w, &l, run, run->first + w->places[i], found,
+            admit(q, w, run, run->first + w->places[i], found,
                   found->code == w->codes[i]);
         }
     }
     w->n_hits = w->n_runs = 0;
+}
+
+/* Take proposal i out of the good ones, or in again, unless others share its bit. */
+static void toggle(ft_cpu_worker *w, const ft_proposals *p, uint32_t i)
+{
+    const uint32_t code = p->list[i].code;
+    if (p->slots[ft_proposals_rank(p, code)].next == FT_NO_TOKEN)
+        w->good[code / 64 % FT_FILTER_WORDS] ^= UINT64_C(1) << code % 64;
+}
+
+/* Let through what is worthwhile for the best of these beams, which mostly are like
+ * those before: little changes. */
+static void set_filter(ft_cpu_worker *w, const ft_proposals *p,
+                       const ft_cpu_item *items, uint32_t n)
+{
+    float best = -INFINITY;
+    for (uint32_t i = 0; i < n; i++)
+        best = items[i].x.sigma > best ? items[i].x.sigma : best;
+    if (w->filter == p->filter) {
+        if (!p->n || !hopeless(w, best + p->list[p->n - 1].logp))
+            return;
+        memcpy(w->good, p->filter, sizeof w->good);
+        w->filter = w->good;
+        w->n_good = p->n;
+    }
+    while (w->n_good && hopeless(w, best + p->list[w->n_good - 1].logp))
+        toggle(w, p, --w->n_good);
+    while (w->n_good < p->n && !hopeless(w, best + p->list[w->n_good].logp))
+        toggle(w, p, w->n_good++);
 }
 
 /* Few children: note the edges that may be among the proposals. They are looked up
@@ -122,7 +160,7 @@ static void join_children(const ft_cpu_extension *x, ft_range children,
         if (w->n_hits + n > FT_CPU_HITS || w->n_runs == FT_CPU_RUNS)
             look_up(x->q, w, p);
         const uint32_t n_hits = trie->ops->probe(
-            trie, first, n, p->filter, w->places + w->n_hits, w->codes + w->n_hits);
+            trie, first, n, w->filter, w->places + w->n_hits, w->codes + w->n_hits);
         memset(w->run_of + w->n_hits, (int)w->n_runs, FT_CPU_FEW); /* no loop */
         if (n_hits > FT_CPU_FEW)
             memset(w->run_of + w->n_hits, (int)w->n_runs, n_hits);
@@ -138,11 +176,12 @@ static void join_proposals(const ft_cpu_extension *x, ft_range children,
     const ft_trie *trie = x->q->trie;
     const ft_cpu_run run = {children.first, x->beam, x->sigma};
     for (uint64_t i = from; i < to && worthwhile(x, p->list[i].logp); i++) {
-        const uint64_t node = trie->ops->find(trie, children, p->list[i].token);
+        const uint32_t token = p->list[i].token;
+        const uint64_t node = trie->ops->find(
+            trie, x->step == 0 ? ft_root_part(x->q->root, token) : children, token);
         if (x->w->n_pending == FT_CPU_PENDING)
             look(x->q, x->w);
-        const limits l = limits_of(x->q, x->w);
-        admit(x->w, &l, &run, node, &p->list[i], node != UINT64_MAX);
+        admit(x->q, x->w, &run, node, &p->list[i], node != UINT64_MAX);
         x->w->n_probes++;
     }
 }
@@ -185,29 +224,40 @@ static void extend(const ft_cpu_item *item, const ft_proposals *p)
     join_children(x, share, p);
 }
 
-/* In passes, so that the cache misses of the items overlap. */
-static void find_children(const ft_cpu_query *q, ft_cpu_item *items, uint32_t n)
+/* Take the next items and find their children, whose labels are fetched during the work
+ * on the items before. */
+static uint32_t take(ft_cpu_query *q, ft_cpu_worker *w, uint32_t step,
+                     ft_cpu_item items[FT_CPU_CHUNK])
 {
     const ft_trie *trie = q->trie;
     const ft_trie_ops *ops = trie->ops;
-    for (uint32_t i = 0; i < n && ops->fetch_children; i++)
-        ops->fetch_children(trie, q->nodes[items[i].x.beam]);
+    const uint32_t n = ft_cpu_take(q, w, step, items);
+    uint64_t nodes[FT_CPU_CHUNK];
+    ft_range children[FT_CPU_CHUNK];
     for (uint32_t i = 0; i < n; i++)
-        items[i].children = ops->children(trie, q->nodes[items[i].x.beam]);
+        nodes[i] = q->nodes[items[i].x.beam];
+    ops->children_many(trie, nodes, n, children);
+    for (uint32_t i = 0; i < n; i++)
+        items[i].children = children[i];
     for (uint32_t i = 0; i < n && ops->fetch_run; i++)
-        ops->fetch_run(trie, items[i].children);
+        ops->fetch_run(trie, children[i]);
     for (uint32_t i = 0; i < n && ops->fetch_codes; i++)
-        ops->fetch_codes(trie, items[i].children);
+        ops->fetch_codes(trie, children[i]);
+    return n;
 }
 
 static void expand(ft_cpu_query *q, ft_cpu_worker *w, uint32_t step)
 {
     const ft_proposals *p = &q->proposals[step % 2];
-    ft_cpu_item items[FT_CPU_CHUNK];
-    for (uint32_t n; (n = ft_cpu_take(q, w, step, items)) > 0;) {
-        find_children(q, items, n);
+    ft_cpu_item items[2][FT_CPU_CHUNK];
+    unsigned at = 0;
+    set_bar(q, w);
+    w->filter = p->filter;
+    for (uint32_t n = take(q, w, step, items[0]), next; n > 0; n = next, at ^= 1) {
+        next = take(q, w, step, items[at ^ 1]);
+        set_filter(w, p, items[at], n);
         for (uint32_t i = 0; i < n; i++)
-            extend(&items[i], p);
+            extend(&items[at][i], p);
         look_up(q, w, p);
     }
     look(q, w);
@@ -242,14 +292,15 @@ const ft_cpu_policy ft_cpu_policy_default = {
 static void expand_own(ft_cpu_query *q, ft_cpu_worker *w, uint32_t step)
 {
     ft_cpu_item items[FT_CPU_CHUNK];
-    for (uint32_t n; (n = ft_cpu_take(q, w, step, items)) > 0;) {
-        find_children(q, items, n);
+    set_bar(q, w);
+    for (uint32_t n; (n = take(q, w, step, items)) > 0;) {
         for (uint32_t i = 0; i < n; i++) {
             const uint64_t at = (uint64_t)items[i].x.beam * q->n_proposals;
             const ft_status st = ft_proposals_build(
                 &w->own, q->memo, step + 1, q->tokens + at, q->logp + at,
                 q->n_proposals, q->params->token_threshold, &w->error);
             ft_cpu_note(w, st);
+            w->filter = w->own.filter;
             if (st == FT_OK)
                 extend(&items[i], &w->own);
             look_up(q, w, &w->own);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "engine/cpu_query.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -39,8 +40,11 @@ uint32_t ft_cpu_take(ft_cpu_query *q, ft_cpu_worker *w, uint32_t step,
  * has something to do at the root. */
 static void share_out(ft_cpu_query *q)
 {
-    for (uint32_t i = 0; i < q->n_workers; i++)
-        ft_topset_reset(&q->workers[i]->beams, q->params->beam);
+    for (uint32_t i = 0; i < q->n_workers; i++) {
+        ft_cpu_worker *w = q->workers[i];
+        ft_topset_reset_one(&w->beams, q->params->beam, q->n_workers);
+        w->beams_part = -INFINITY;
+    }
     const uint64_t wanted = 4 * (uint64_t)q->n_workers;
     q->n_slices = q->n_workers == 1 || q->n_beams >= wanted
                       ? 1
@@ -101,43 +105,51 @@ static void count(ft_cpu_query *q, uint32_t step, uint64_t n_beams, double secon
     }
 }
 
-/* Between two steps: nobody else is at work. */
-static void turn(ft_cpu_query *q, uint32_t step)
+static void expand(void *arg, uint32_t member)
 {
+    ft_cpu_query *q = arg;
+    q->policy->expand(q, q->workers[member], q->step);
+}
+
+/* Between two steps: nobody else is at work on beams. */
+static void turn(void *arg)
+{
+    ft_cpu_query *q = arg;
     ft_cpu_worker *w = q->workers[0];
-    q->done = q->prepare_status != FT_OK;
+    q->done = false;
     for (uint32_t i = 0; i < q->n_workers; i++)
         q->done |= q->workers[i]->status != FT_OK;
     if (!q->done) {
-        ft_cpu_note(w, advance(q, step, &w->error));
-        q->done = w->status != FT_OK || !q->n_beams || step + 1 == q->n_steps;
+        ft_cpu_note(w, advance(q, q->step, &w->error));
+        q->done = w->status != FT_OK || !q->n_beams || q->step + 1 == q->n_steps;
     }
     share_out(q);
 }
 
-/* A member's part of a step. Whoever runs out of beams first prepares the next
- * position: prepared earlier, it would keep a helper from the beams that its leader
- * shares. */
-static void step_job(void *arg, uint32_t member)
+/* By whoever runs out of beams first. */
+static void prepare_next(void *arg)
 {
     ft_cpu_query *q = arg;
-    const uint32_t step = q->step;
-    q->policy->expand(q, q->workers[member], step);
-    if (step + 1 < q->n_steps && !atomic_exchange(&q->preparing, true))
-        q->prepare_status = q->policy->prepare(q, step + 1, &q->prepare_error);
+    if (q->step + 1 < q->n_steps && !atomic_exchange(&q->prepared, true))
+        q->prepare_status = q->policy->prepare(q, q->step + 1, &q->prepare_error);
 }
 
 void ft_cpu_query_step(ft_cpu_query *q, uint32_t step)
 {
+    static const ft_pool_job job = {expand, turn, prepare_next};
     const uint64_t n_beams = q->n_beams;
     const double start = q->stats ? now() : 0;
     q->step = step;
-    atomic_store_explicit(&q->preparing, false, memory_order_relaxed);
-    if (q->pool)
-        ft_pool_share(q->pool, step_job, q);
-    else
-        step_job(q, 0);
-    turn(q, step);
+    atomic_store_explicit(&q->prepared, false, memory_order_relaxed);
+    if (q->pool) {
+        ft_pool_run(q->pool, &job, q);
+    } else {
+        expand(q, 0);
+        turn(q);
+    }
+    if (!q->done)
+        prepare_next(q);
+    q->done |= q->prepare_status != FT_OK;
     if (q->stats)
         count(q, step, n_beams, now() - start);
 }
@@ -148,6 +160,12 @@ void ft_cpu_query_run(ft_cpu_query *q)
         ft_cpu_query_step(q, step);
 }
 
+void ft_cpu_reset_results(const ft_cpu_query *q, ft_cpu_worker *w)
+{
+    ft_topset_reset_one(&w->results, q->params->n_results, q->n_workers);
+    w->results_part = -INFINITY;
+}
+
 ft_status ft_cpu_query_start(ft_cpu_query *q, ft_error *err)
 {
     for (uint32_t i = 0; i < q->n_workers; i++) {
@@ -156,7 +174,7 @@ ft_status ft_cpu_query_start(ft_cpu_query *q, ft_error *err)
         w->n_probes = w->n_candidates = w->n_pending = w->n_hits = w->n_runs = 0;
         ft_topset_use(&w->beams, q->trie);
         ft_topset_use(&w->results, q->trie);
-        ft_topset_reset(&w->results, q->params->n_results);
+        ft_cpu_reset_results(q, w);
     }
     void *at = q->trace_at;
     ft_status st =

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * One query on the CPU, searched by a team of one or more workers (SPEC: search; paper
- * Algorithm 1). Within a step the team shares out the beams, and one member prepares
- * the next position's proposals first; between steps the leader prunes.
+ * Algorithm 1). Within a step the team shares out the beams; the first who runs out of
+ * them prepares the next position's proposals, the last one prunes.
  */
 #ifndef FT_ENGINE_CPU_QUERY_H
 #define FT_ENGINE_CPU_QUERY_H
@@ -12,15 +12,16 @@
 #include "engine/engine.h"
 #include "engine/pool.h"
 #include "engine/proposals.h"
+#include "engine/root_parts.h"
 #include "engine/topset.h"
 
 enum {
-    FT_CPU_RUN = 1024,    /* labels decoded at a time */
-    FT_CPU_HITS = 2048,   /* edges that are looked up together, at most */
-    FT_CPU_RUNS = 128,    /* runs that they are of, at most */
-    FT_CPU_FEW = 8,       /* edges of a run, mostly */
-    FT_CPU_PENDING = 256, /* candidates whose nodes are looked at together */
-    FT_CPU_CHUNK = 32     /* items taken at a time, at most */
+    FT_CPU_RUN = 1024,        /* labels decoded at a time */
+    FT_CPU_HITS = 2048,       /* edges that are looked up together, at most */
+    FT_CPU_RUNS = 128,        /* runs that they are of, at most */
+    FT_CPU_FEW = 8,           /* edges of a run, mostly */
+    FT_CPU_PENDING = FT_MANY, /* candidates whose nodes are looked at together */
+    FT_CPU_CHUNK = 32         /* items taken at a time, at most */
 };
 
 /* A match that may enter, before its node has been looked at. */
@@ -40,10 +41,18 @@ typedef struct ft_cpu_run {
 /* What each thread owns. */
 typedef struct ft_cpu_worker {
     ft_topset beams, results;
+    _Atomic double beams_part, results_part; /* their part_bounds, for the others */
     ft_proposals own; /* of the beam in hand, where each beam has its own */
     uint64_t n_probes, n_candidates;
     ft_status status;
     ft_error error;
+    float bar; /* sums below it are hopeless */
+
+    /* The step's filter less the proposals that are hopeless by now: once something is
+     * left out, `good` has the first n_good of the list. */
+    const uint64_t *filter;
+    uint32_t n_good;
+    uint64_t good[FT_FILTER_WORDS];
     uint32_t n_pending;
     ft_cpu_match pending[FT_CPU_PENDING];
     uint32_t labels[FT_CPU_RUN]; /* the baselines' */
@@ -98,6 +107,7 @@ struct ft_cpu_query {
     /* the question, set by the caller */
     const ft_trie *trie;
     const ft_code_memo *memo;
+    const ft_root_parts *root;
     const ft_search_params *params;
     const double *norm; /* n_steps + 1 */
     const uint32_t *tokens;
@@ -117,8 +127,8 @@ struct ft_cpu_query {
     ft_proposals proposals[2]; /* of this step and of the next */
     uint32_t step;
     atomic_uint_fast64_t next_item;
-    uint64_t n_slices;     /* items a beam */
-    atomic_bool preparing; /* somebody has taken on the next position */
+    uint64_t n_slices;    /* items a beam */
+    atomic_bool prepared; /* somebody has taken on the next position */
     bool done;
 
     /* trace[trace_at[t] + i]: beam i of the frontier after step t */
@@ -167,6 +177,9 @@ void ft_cpu_query_run(ft_cpu_query *q);
 
 /* The same by hand: step 0, 1, ... until q->done. */
 void ft_cpu_query_step(ft_cpu_query *q, uint32_t step);
+
+/* Empty a worker's results. */
+void ft_cpu_reset_results(const ft_cpu_query *q, ft_cpu_worker *w);
 
 /* Append the wire record of the results to *out; called once, by one thread. */
 ft_status ft_cpu_query_finish(ft_cpu_query *q, ft_buf *out, ft_error *err);

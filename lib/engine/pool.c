@@ -12,13 +12,16 @@
 enum {
     SPINS = 4000,    /* before a helper sleeps: some tens of microseconds */
     PATIENCE = 1000, /* spins of the leader between two yields */
-    ACTIVE_BITS = 16
+    COUNT_BITS = 12
 };
 
-/* The state in one word: helpers at work below, then whether more may join, then the
- * number of the job. */
-#define ACTIVE_MASK (((uint64_t)1 << ACTIVE_BITS) - 1)
-#define OPEN ((uint64_t)1 << ACTIVE_BITS)
+/* The state in one word: members at work, helpers that have not left yet, whether more
+ * may join, and the number of the job. */
+#define AT_WORK ((uint64_t)1)
+#define HERE ((uint64_t)1 << COUNT_BITS)
+#define ALL_AT_WORK (HERE - AT_WORK)
+#define ALL_HERE (OPEN - HERE)
+#define OPEN ((uint64_t)1 << 2 * COUNT_BITS)
 #define NEXT_JOB (OPEN << 1)
 
 typedef struct member {
@@ -30,7 +33,7 @@ struct ft_pool {
     uint32_t n_members, n_started;
     unsigned n_spins;
     atomic_uint_fast64_t state;
-    void (*job)(void *arg, uint32_t member); /* NULL: leave */
+    const ft_pool_job *job; /* NULL: leave */
     void *arg;
     pthread_mutex_t lock;
     pthread_cond_t posted;
@@ -70,6 +73,17 @@ static uint64_t await_job(ft_pool *p, uint64_t last)
     return s;
 }
 
+/* Work on a job, which counts until `done` is taken off the state. */
+static void take_part(ft_pool *p, const ft_pool_job *job, void *arg, uint32_t number,
+                      uint64_t done)
+{
+    job->work(arg, number);
+    const uint64_t s = atomic_fetch_sub(&p->state, done) - done;
+    void (*const rest)(void *) = s & ALL_AT_WORK ? job->aside : job->then;
+    if (rest)
+        rest(arg);
+}
+
 static void *help(void *arg)
 {
     const member *m = arg;
@@ -80,26 +94,25 @@ static void *help(void *arg)
         last = job_of(s);
         while ((s & OPEN) && job_of(s) == last) {
             if (!atomic_compare_exchange_weak_explicit(
-                    &p->state, &s, s + 1, memory_order_acq_rel, memory_order_acquire))
+                    &p->state, &s, s + AT_WORK + HERE, memory_order_acq_rel,
+                    memory_order_acquire))
                 continue;
-            void (*job)(void *, uint32_t) = p->job;
-            if (job)
-                job(p->arg, m->number);
-            atomic_fetch_sub_explicit(&p->state, 1, memory_order_release);
-            if (!job)
+            if (!p->job)
                 return NULL;
+            take_part(p, p->job, p->arg, m->number, AT_WORK);
+            atomic_fetch_sub_explicit(&p->state, HERE, memory_order_release);
             break;
         }
     }
 }
 
-/* Post a job; helpers may join from now on. */
-static void post(ft_pool *p, void (*job)(void *arg, uint32_t member), void *arg)
+/* Post a job that the leader is at work on; helpers may join from now on. */
+static void post(ft_pool *p, const ft_pool_job *job, void *arg)
 {
     p->job = job;
     p->arg = arg;
     const uint64_t s = atomic_load_explicit(&p->state, memory_order_relaxed);
-    atomic_store(&p->state, (job_of(s) + 1) * NEXT_JOB | OPEN);
+    atomic_store(&p->state, (job_of(s) + 1) * NEXT_JOB | OPEN | AT_WORK);
     if (atomic_load(&p->n_asleep)) {
         pthread_mutex_lock(&p->lock);
         pthread_cond_broadcast(&p->posted);
@@ -107,21 +120,22 @@ static void post(ft_pool *p, void (*job)(void *arg, uint32_t member), void *arg)
     }
 }
 
-void ft_pool_share(ft_pool *p, void (*job)(void *arg, uint32_t member), void *arg)
+void ft_pool_run(ft_pool *p, const ft_pool_job *job, void *arg)
 {
-    if (p->n_members == 1) {
-        job(arg, 0);
-        return;
-    }
     post(p, job, arg);
-    job(arg, 0);
-    uint64_t s = atomic_fetch_and(&p->state, ~OPEN);
-    for (unsigned i = 1; s & ACTIVE_MASK; i++) {
+    take_part(p, job, arg, 0, OPEN + AT_WORK);
+    for (unsigned i = 1;
+         atomic_load_explicit(&p->state, memory_order_acquire) & ALL_HERE; i++) {
         if (i % PATIENCE == 0)
             sched_yield();
         relax();
-        s = atomic_load_explicit(&p->state, memory_order_acquire);
     }
+}
+
+void ft_pool_share(ft_pool *p, void (*work)(void *arg, uint32_t member), void *arg)
+{
+    const ft_pool_job job = {.work = work};
+    ft_pool_run(p, &job, arg);
 }
 
 ft_status ft_pool_open(ft_pool **out, uint32_t n_members, ft_error *err)

@@ -18,11 +18,21 @@ typedef struct ft_pool ft_pool;
 ft_status ft_pool_open(ft_pool **out, uint32_t n_members, ft_error *err);
 uint32_t ft_pool_n_members(const ft_pool *p);
 
-/* Run job(arg, 0) here, and job(arg, m) once on each helper m that turns up before it
- * returns; then wait for these. The job must be complete when any one member's call has
- * returned and those of all that joined have too. What the leader wrote before is seen
- * by the helpers, and what they wrote is seen after. */
-void ft_pool_share(ft_pool *p, void (*job)(void *arg, uint32_t member), void *arg);
+/* Run work(arg, 0) here, and work(arg, m) once on each helper m that turns up before it
+ * returns; then wait for these. The work must be complete when any one member's call
+ * has returned and those of all that joined have too. What the leader wrote before is
+ * seen by the helpers, and what they wrote is seen after. */
+void ft_pool_share(ft_pool *p, void (*work)(void *arg, uint32_t member), void *arg);
+
+/* The same, and then the rest, by the same members: it is waited for, too. What all
+ * wrote in the work is seen in `then`, not in `aside`. */
+typedef struct ft_pool_job {
+    void (*work)(void *arg, uint32_t member);
+    void (*then)(void *arg);  /* by the last who is done with its work; may be NULL */
+    void (*aside)(void *arg); /* by each of the others meanwhile; may be NULL */
+} ft_pool_job;
+
+void ft_pool_run(ft_pool *p, const ft_pool_job *job, void *arg);
 void ft_pool_close(ft_pool *p);
 
 /* Processors that this process may use. */

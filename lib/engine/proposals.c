@@ -78,8 +78,7 @@ static uint32_t fill_filter(ft_proposals *p, uint32_t n)
         p->before[word] = (uint16_t)ones;
         ones += ft_popcount(p->filter[word]);
     }
-    for (uint32_t i = 0; i < ones; i++)
-        p->slots[i] = (ft_proposal_slot){{0, FT_NO_TOKEN, 0}, FT_NO_TOKEN};
+    memset(p->slots, 0xff, ones * sizeof *p->slots); /* FT_NO_TOKEN everywhere */
     return ones;
 }
 

@@ -65,6 +65,7 @@ static ft_status start(ft_steps *s, const ft_steps_means *means, ft_error *err)
             return FT_ENOMEM;
     q->trie = means->trie;
     q->memo = means->memo;
+    q->root = means->root;
     q->pool = means->pool;
     q->params = &s->params;
     q->workers = s->workers;
@@ -242,6 +243,6 @@ ft_status ft_steps_results(ft_steps *s, ft_results *out, ft_error *err)
     out->offset[1] = out->bytes.len;
     /* Worker 0 has taken over the results of all; the others go on with none. */
     for (uint32_t i = 1; i < s->n_workers; i++)
-        ft_topset_reset(&s->workers[i]->results, s->params.n_results);
+        ft_cpu_reset_results(&s->query, s->workers[i]);
     return FT_OK;
 }

@@ -7,11 +7,18 @@
 
 #include "base/mem.h"
 
-void ft_topset_reset(ft_topset *s, uint64_t want)
+static uint64_t room(uint64_t want)
+{
+    return want > FT_TOPSET_ROOM ? want : FT_TOPSET_ROOM;
+}
+
+void ft_topset_reset_one(ft_topset *s, uint64_t want, uint32_t n_sets)
 {
     s->n = 0;
     s->want = want;
-    s->limit = want + (want > FT_TOPSET_ROOM ? want : FT_TOPSET_ROOM);
+    s->part = (want - 1) / n_sets + 1;
+    s->limit = want + room(want) / n_sets;
+    s->part_bound = -INFINITY;
     s->bound = -INFINITY;
     s->bound_node = UINT64_MAX;
 }
@@ -42,12 +49,6 @@ static ft_status grow_spare(ft_topset *s, ft_error *err)
     s->keys = keys;
     s->cap_spare = s->cap;
     return FT_OK;
-}
-
-ft_status ft_topset_reserve(ft_topset *s, uint64_t n, ft_error *err)
-{
-    const ft_status st = s->n + n > s->limit ? ft_topset_trim(s, err) : FT_OK;
-    return st == FT_OK ? grow(s, s->n + n, err) : st;
 }
 
 ft_status ft_topset_merge(ft_topset *s, const ft_topset *from, ft_error *err)
@@ -162,6 +163,32 @@ ft_status ft_topset_trim(ft_topset *s, ft_error *err)
     s->bound = s->items[s->want - 1].score;
     s->bound_node = s->trie ? UINT64_MAX : s->items[s->want - 1].node;
     return FT_OK;
+}
+
+/* Find the part_bound. */
+static void bound_part(ft_topset *s)
+{
+    s->part_bound = INFINITY;
+    for (uint64_t i = 0; i < s->n; i++)
+        s->keys[i] = key_of(&s->items[i], i);
+    select_keys(s->keys, s->n, s->part);
+    for (uint64_t i = 0; i < s->part; i++)
+        s->part_bound = fmin(s->part_bound, s->items[(uint32_t)s->keys[i]].score);
+}
+
+ft_status ft_topset_reserve(ft_topset *s, uint64_t n, ft_error *err)
+{
+    ft_status st = FT_OK;
+    if (s->n + n > s->limit) {
+        if (s->n > s->part && s->part < s->want) {
+            if ((st = grow_spare(s, err)) != FT_OK)
+                return st;
+            bound_part(s);
+        }
+        st = ft_topset_trim(s, err);
+        s->limit = s->want + room(s->want);
+    }
+    return st == FT_OK ? grow(s, s->n + n, err) : st;
 }
 
 /* Sort n keys by their upper halves, from the lowest byte on: `a` to `b` and back. */

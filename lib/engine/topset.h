@@ -26,12 +26,18 @@ typedef struct ft_candidate {
     uint32_t step;
 } ft_candidate;
 
-enum { FT_TOPSET_ROOM = 1024 }; /* least room between want and limit */
+enum { FT_TOPSET_ROOM = 1024 }; /* least room between trims, for all sets together */
 
 typedef struct ft_topset {
     ft_candidate *items; /* the first n, in no order */
     uint64_t n, cap;
     uint64_t want, limit; /* trim to `want` when n reaches `limit` */
+
+    /* Of n sets for the same best `want`, each has a part of want / n items that are no
+     * worse than its part_bound (-inf: not yet). So nothing that is below all n of
+     * these bounds can enter any of them. */
+    uint64_t part;
+    double part_bound;
     double bound; /* once full: the worst kept; else -inf; nothing below enters */
     uint64_t bound_node; /* ties beyond it cannot enter */
     const ft_trie *trie; /* settles ties; NULL: the order of nodes does */
@@ -57,8 +63,22 @@ static inline void ft_topset_use(ft_topset *s, const ft_trie *trie)
     s->trie = trie->level_order ? NULL : trie;
 }
 
-/* Empty the set, which is to keep the best want >= 1. */
-void ft_topset_reset(ft_topset *s, uint64_t want);
+/* Empty the set, which is to keep the best want >= 1 of all that n_sets sets get. */
+void ft_topset_reset_one(ft_topset *s, uint64_t want, uint32_t n_sets);
+
+static inline void ft_topset_reset(ft_topset *s, uint64_t want)
+{
+    ft_topset_reset_one(s, want, 1);
+}
+
+/* It has become known that nothing below `bound` is among the best. */
+static inline void ft_topset_raise(ft_topset *s, double bound)
+{
+    if (bound > s->bound) {
+        s->bound = bound;
+        s->bound_node = UINT64_MAX;
+    }
+}
 
 /* Make room for n <= FT_TOPSET_ROOM more, trimming or growing. */
 ft_status ft_topset_reserve(ft_topset *s, uint64_t n, ft_error *err);

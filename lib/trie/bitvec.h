@@ -85,11 +85,18 @@ static inline FT_HD uint64_t ft_block_before(const ft_bitvec *b, uint64_t block,
     return one ? ones : block * FT_BLOCK_BITS - ones;
 }
 
-/* Place of bit number k (from 0) with the value `one` in blocks lo to hi. */
-static inline FT_HD uint64_t ft_bitvec_select_in(const ft_bitvec *b, uint64_t k,
-                                                 bool one, uint64_t lo, uint64_t hi)
+/* A bit that the directory has found: its word, and its number in there. */
+typedef struct ft_bit_place {
+    uint64_t word, k;
+} ft_bit_place;
+
+/* Bit number k (from 0) with the value `one` in blocks lo to hi. */
+static inline FT_HD ft_bit_place ft_bitvec_locate(const ft_bitvec *b, uint64_t k,
+                                                  bool one, uint64_t lo, uint64_t hi)
 {
-    for (uint64_t n = hi - lo + 1; n > 1;) { /* no branch is half of the time taken */
+    /* No branch is half of the time taken; three rounds are what hints mostly leave. */
+    uint64_t n = hi - lo + 1;
+    for (unsigned round = 0; round < 3 || n > 1; round++) {
         const uint64_t half = n / 2;
         lo += half & -(uint64_t)(ft_block_before(b, lo + half, one) <= k);
         n -= half;
@@ -100,14 +107,11 @@ static inline FT_HD uint64_t ft_bitvec_select_in(const ft_bitvec *b, uint64_t k,
     const uint64_t ones = b->rank[lo * 2 + 1];
     const uint64_t counts = one ? ones : FT_COUNTS_OF_WORDS - ones;
     const unsigned word = ft_count_fields_up_to(counts, k);
-    const uint64_t before = ft_block_ones(counts, word);
-    const uint64_t place = lo * 8 + word;
-    const uint64_t w = one ? b->words[place] : ~b->words[place];
-    return place * 64 + ft_select_in_word(w, (unsigned)(k - before));
+    return (ft_bit_place){lo * 8 + word, k - ft_block_ones(counts, word)};
 }
 
-/* Place of zero number k, k < n_bits - n_ones. */
-static inline FT_HD uint64_t ft_bitvec_select0(const ft_bitvec *b, uint64_t k)
+/* Zero number k, k < n_bits - n_ones: all of select but the look at the bits. */
+static inline FT_HD ft_bit_place ft_bitvec_locate0(const ft_bitvec *b, uint64_t k)
 {
     uint64_t lo = 0, hi = b->n_bits / FT_BLOCK_BITS;
     if (b->hints) {
@@ -116,14 +120,27 @@ static inline FT_HD uint64_t ft_bitvec_select0(const ft_bitvec *b, uint64_t k)
         if ((h + 1) * FT_HINT_STEP < b->n_bits - b->n_ones)
             hi = b->hints[h + 1];
     }
-    return ft_bitvec_select_in(b, k, false, lo, hi);
+    return ft_bitvec_locate(b, k, false, lo, hi);
+}
+
+/* Then the look. */
+static inline FT_HD uint64_t ft_bitvec_place0(const ft_bitvec *b, ft_bit_place p)
+{
+    return p.word * 64 + ft_select_in_word(~b->words[p.word], (unsigned)p.k);
+}
+
+/* Place of zero number k. */
+static inline FT_HD uint64_t ft_bitvec_select0(const ft_bitvec *b, uint64_t k)
+{
+    return ft_bitvec_place0(b, ft_bitvec_locate0(b, k));
 }
 
 /* Place of one number k, k < n_ones. There are no hints of ones: the search is over the
  * whole directory. */
 static inline FT_HD uint64_t ft_bitvec_select1(const ft_bitvec *b, uint64_t k)
 {
-    return ft_bitvec_select_in(b, k, true, 0, b->n_bits / FT_BLOCK_BITS);
+    const ft_bit_place p = ft_bitvec_locate(b, k, true, 0, b->n_bits / FT_BLOCK_BITS);
+    return p.word * 64 + ft_select_in_word(b->words[p.word], (unsigned)p.k);
 }
 
 /* The first zero at or after place i; there is one in the vector. */

@@ -115,12 +115,11 @@ static inline place place_of(const ft_compact *l, uint64_t node)
                    ft_bits_rank(child, ft_bits_before(at))};
 }
 
-static inline group children_group(const ft_compact *l, const place *p)
+/* Slot of the first child of the first parent of the place's block. */
+static inline uint64_t first_child(const ft_compact *l, const place *p)
 {
-    return find_group(l,
-                      p->region == 0 ? l->root_blocks[p->block].first_child
-                                     : ft_compact_children(l, p->block),
-                      p->k);
+    return p->region == 0 ? l->root_blocks[p->block].first_child
+                          : ft_compact_children(l, p->block);
 }
 
 /* Bit of the codes that tells whether a block's first parent ends a key. */
@@ -139,16 +138,13 @@ static inline bool is_terminal(const ft_compact *l, const place *p)
     return ft_bit_get(l->codes, terminal_bits(l, p->block) + p->k);
 }
 
-static ft_range compact_children(const ft_trie *t, uint64_t node)
+/* Children of a node but the root. */
+static inline ft_range children_at(const ft_compact *l, const place *p)
 {
-    const ft_compact *l = t->layout;
-    if (node == 0)
-        return (ft_range){1, l->n_root_children};
-    const place p = place_of(l, node);
-    if (!p.parent)
+    if (!p->parent)
         return (ft_range){0, 0};
-    const group g = children_group(l, &p);
-    unsigned r = p.region ? p.region : 1; /* theirs is the parent's or the next */
+    const group g = find_group(l, first_child(l, p), p->k);
+    unsigned r = p->region ? p->region : 1; /* theirs is the parent's or the next */
     while (g.first - l->shift[r] >= l->first[r + 1])
         r++;
     /* The end may be in the next region, behind slots that no node is in. */
@@ -157,14 +153,29 @@ static ft_range compact_children(const ft_trie *t, uint64_t node)
     return (ft_range){first, (end < next ? end : next) - first};
 }
 
+static ft_range compact_children(const ft_trie *t, uint64_t node)
+{
+    const ft_compact *l = t->layout;
+    if (node == 0)
+        return (ft_range){1, l->n_root_children};
+    const place p = place_of(l, node);
+    return children_at(l, &p);
+}
+
+/* Flags of a node but the root. */
+static inline unsigned flags_at(const ft_compact *l, const place *p)
+{
+    return (is_terminal(l, p) ? FT_NODE_TERMINAL : 0) |
+           (p->parent ? FT_NODE_HAS_CHILDREN : 0);
+}
+
 static unsigned compact_flags(const ft_trie *t, uint64_t node)
 {
     const ft_compact *l = t->layout;
     if (node == 0)
         return l->n_root_children ? FT_NODE_HAS_CHILDREN : 0;
     const place p = place_of(l, node);
-    return (is_terminal(l, &p) ? FT_NODE_TERMINAL : 0) |
-           (p.parent ? FT_NODE_HAS_CHILDREN : 0);
+    return flags_at(l, &p);
 }
 
 /* The place of a walk is the number of the first node of the next group. */
@@ -174,8 +185,7 @@ static uint64_t compact_seek(const ft_trie *t, uint64_t node)
     if (node == 0)
         return 1;
     const place p = place_of(l, node);
-    const uint64_t slot = p.region == 0 ? l->root_blocks[p.block].first_child
-                                        : ft_compact_children(l, p.block);
+    const uint64_t slot = first_child(l, &p);
     const uint64_t word = slot / 64;
     const uint64_t before = l->siblings[word] & ft_low_mask(slot % 64);
     return ft_compact_node(l, skip_words(l, word, p.k + ft_popcount(before)));
@@ -217,25 +227,52 @@ static uint64_t compact_terminal_rank(const ft_trie *t, uint64_t node)
     return before + n;
 }
 
-static void compact_fetch_node(const ft_trie *t, uint64_t node)
+static void fetch_block(const ft_compact *l, uint64_t node)
 {
-    const ft_compact *l = t->layout;
     if (node <= l->n_root_children)
         __builtin_prefetch(&l->root_blocks[node / FT_COMPACT_ROOT_BLOCK]);
     else
         __builtin_prefetch(&l->blocks[slot_of(l, node) / FT_COMPACT_BLOCK]);
 }
 
-static void compact_fetch_children(const ft_trie *t, uint64_t node)
+static void compact_children_many(const ft_trie *t, const uint64_t *nodes, uint32_t n,
+                                  ft_range *out)
 {
     const ft_compact *l = t->layout;
-    if (node == 0)
-        return;
-    const uint64_t slot =
-        node <= l->n_root_children
-            ? l->root_blocks[node / FT_COMPACT_ROOT_BLOCK].first_child
-            : ft_compact_children(l, slot_of(l, node) / FT_COMPACT_BLOCK);
-    __builtin_prefetch(&l->siblings[slot / 64]);
+    place places[FT_MANY];
+    for (uint32_t i = 0; i < n; i++)
+        fetch_block(l, nodes[i]);
+    for (uint32_t i = 0; i < n; i++) {
+        places[i] = place_of(l, nodes[i]);
+        __builtin_prefetch(&l->siblings[first_child(l, &places[i]) / 64]);
+    }
+    for (uint32_t i = 0; i < n; i++)
+        out[i] =
+            nodes[i] ? children_at(l, &places[i]) : (ft_range){1, l->n_root_children};
+}
+
+/* Without a branch on what differs from node to node: leaves, which end keys, look at
+ * bit 0. */
+static void compact_flags_many(const ft_trie *t, const uint64_t *nodes, uint32_t n,
+                               uint8_t *out)
+{
+    const ft_compact *l = t->layout;
+    uint64_t bits[FT_MANY];
+    for (uint32_t i = 0; i < n; i++)
+        fetch_block(l, nodes[i]);
+    for (uint32_t i = 0; i < n; i++) {
+        const place p = place_of(l, nodes[i]);
+        if (p.region == 0) {
+            out[i] = (uint8_t)flags_at(l, &p);
+            continue;
+        }
+        out[i] = p.parent ? FT_NODE_HAS_CHILDREN : FT_NODE_TERMINAL;
+        bits[i] = (terminal_bits(l, p.block) + p.k) & -(uint64_t)p.parent;
+        __builtin_prefetch((const uint8_t *)l->codes + bits[i] / 8);
+    }
+    for (uint32_t i = 0; i < n; i++)
+        if (nodes[i] > l->n_root_children)
+            out[i] |= (out[i] == FT_NODE_HAS_CHILDREN) & ft_bit_get(l->codes, bits[i]);
 }
 
 static void compact_fetch_run(const ft_trie *t, ft_range children)
@@ -280,6 +317,8 @@ const ft_trie_ops ft_compact_ops = {
     .labels = ft_compact_labels,
     .find = ft_compact_find,
     .flags = compact_flags,
+    .children_many = compact_children_many,
+    .flags_many = compact_flags_many,
     .terminal_rank = compact_terminal_rank,
     .seek = compact_seek,
     .visit = compact_visit,
@@ -287,8 +326,6 @@ const ft_trie_ops ft_compact_ops = {
     .code = ft_compact_edge_code,
     .probe = ft_compact_probe,
     .code_set = compact_code_set,
-    .fetch_node = compact_fetch_node,
-    .fetch_children = compact_fetch_children,
     .fetch_run = compact_fetch_run,
     .fetch_codes = compact_fetch_codes,
 };

@@ -3,9 +3,9 @@
  * The compact layout: nodes in level order in blocks of 128. A block says where its
  * nodes' children start; one bit a node, first among its siblings, delimits the groups,
  * so that a node's children cost two dependent accesses and no select. Edges store
- * codes of four widths, the short ones for frequent tokens (token_classes.h); the
- * root's children store nothing, they are a set with rank. Leaves end keys, so only
- * nodes with children store whether they do.
+ * codes of four widths, the short ones for frequent tokens, or rare tokens as they are
+ * (token_classes.h); the root's children store nothing, they are a set with rank.
+ * Leaves end keys, so only nodes with children store whether they do.
  *
  * Numbers of nodes stay those of LOUDS, so the order of ties and key numbers do.
  *
@@ -47,8 +47,9 @@ typedef struct ft_region {
     /* Bits of a code beyond width[0], for bits of low, of high, of both (mod 2^32). */
     uint32_t low_more, high_more, both_more;
     ft_code_pairs pairs;
-    bool paired; /* any two codes fit a load */
-    ft_token_set set;
+    bool paired;              /* any two codes fit a load */
+    bool literal;             /* the last class has tokens for codes */
+    ft_token_set set;         /* of the tokens that have other codes */
     ft_token_classes classes; /* not of region 0 */
 } ft_region;
 

@@ -156,16 +156,36 @@ void ft_compact_edge_codes(const ft_trie *t, uint64_t first, uint64_t count,
         out[i] = (uint32_t)(first - 1 + i);
 }
 
+/* Where a token stands among the codes of a region but the first; false: it has none.
+ */
+static bool place_of(const ft_region *r, uint32_t token, ft_code_place *place)
+{
+    const uint32_t id = ft_token_set_rank(&r->set, token);
+    const uint32_t literal = r->classes.n + token;
+    if (id != FT_NO_TOKEN) {
+        *place = ft_token_classes_place(&r->classes, id);
+    } else if (r->literal && token < r->set.n_ids) {
+        *place =
+            ft_token_classes_place(&r->classes, ft_token_set_below(&r->set, token));
+        place->code = literal;
+    } else {
+        return false;
+    }
+    if (r->literal)
+        place->before[FT_CODE_CLASSES - 1] = literal;
+    return true;
+}
+
 uint32_t ft_compact_edge_code(const ft_trie *t, uint32_t token, uint32_t level)
 {
     const ft_compact *l = t->layout;
     const ft_region *r = l->region;
+    ft_code_place place;
     while (r + 1 < l->region + l->n_regions && level >= r[1].level)
         r++;
-    const uint32_t id = ft_token_set_rank(&r->set, token);
-    if (id == FT_NO_TOKEN || r == l->region)
-        return id;
-    return ft_token_classes_place(&r->classes, id).code;
+    if (r == l->region)
+        return ft_token_set_rank(&r->set, token);
+    return place_of(r, token, &place) ? place.code : FT_NO_TOKEN;
 }
 
 /* Is the token on the edge whose code is at `bit`, of class `cls`, smaller than the one
@@ -202,10 +222,9 @@ static void find_block(const ft_compact *l, const ft_region *r,
 static uint64_t region_find(const ft_compact *l, const ft_region *r, ft_range range,
                             uint32_t token)
 {
-    const uint32_t id = ft_token_set_rank(&r->set, token);
-    if (id == FT_NO_TOKEN)
+    ft_code_place want;
+    if (!place_of(r, token, &want))
         return UINT64_MAX;
-    const ft_code_place want = ft_token_classes_place(&r->classes, id);
     uint64_t slot = range.first - r->node + r->slot, n = range.count;
     if (n > FT_COMPACT_BLOCK)
         find_block(l, r, &want, &slot, &n);

@@ -12,6 +12,7 @@
 #define FT_TRIE_COMPACT_FORMAT_H
 
 #include <assert.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -23,31 +24,30 @@ enum {
     FT_SIBLING_RANK = 64,       /* words of sibling bits an entry of the ranks */
     FT_SIBLING_END = 4,   /* words behind the last slot's; of them, bit 0 is set */
     FT_CODE_CLASSES = 4,  /* widths of codes */
-    FT_CLASS_BLOCK = 128, /* tokens a block of classes */
+    FT_CLASS_BLOCK = 256, /* tokens a block of classes */
     FT_SET_BLOCK = 512,   /* tokens a block of a bitmap */
     FT_SET_HINT_SHIFT = 9 /* 512 members a hint, at most */
 };
 
-/* How a set of tokens is stored; the smaller one is taken, a bitmap if equal. */
-enum { FT_SET_BITMAP = 0, FT_SET_SPARSE = 1 };
-
 typedef struct ft_compact_region {
     uint64_t n_nodes;
     uint32_t level;                  /* of its first node: 0, then 2 or more */
-    uint32_t form;                   /* FT_SET_BITMAP or FT_SET_SPARSE */
-    uint32_t n_tokens;               /* different tokens on the edges into its nodes */
-    uint32_t size[FT_CODE_CLASSES];  /* tokens of each class; region 0: 0 */
-    uint32_t width[FT_CODE_CLASSES]; /* bits a code, at most 32; region 0: 0 */
-    uint32_t zero;
+    uint32_t n_tokens;               /* members of its token set */
+    uint32_t size[FT_CODE_CLASSES];  /* of each class; region 0: 0 */
+    uint32_t width[FT_CODE_CLASSES]; /* bits a code, at most 32; region 0: 0. The last
+                                        class of size 0 and another width is literal */
 } ft_compact_region;
 
-static_assert(sizeof(ft_compact_region) == 56, "see ft-index(5)");
+static_assert(sizeof(ft_compact_region) == 48, "see ft-index(5)");
 static_assert(offsetof(ft_compact_region, level) == 8, "see ft-index(5)");
-static_assert(offsetof(ft_compact_region, form) == 12, "see ft-index(5)");
-static_assert(offsetof(ft_compact_region, n_tokens) == 16, "see ft-index(5)");
-static_assert(offsetof(ft_compact_region, size) == 20, "see ft-index(5)");
-static_assert(offsetof(ft_compact_region, width) == 36, "see ft-index(5)");
-static_assert(offsetof(ft_compact_region, zero) == 52, "see ft-index(5)");
+static_assert(offsetof(ft_compact_region, n_tokens) == 12, "see ft-index(5)");
+static_assert(offsetof(ft_compact_region, size) == 16, "see ft-index(5)");
+static_assert(offsetof(ft_compact_region, width) == 32, "see ft-index(5)");
+
+static inline bool ft_region_is_literal(const ft_compact_region *r)
+{
+    return r->size[FT_CODE_CLASSES - 1] == 0 && r->width[FT_CODE_CLASSES - 1] != 0;
+}
 
 /* Bit i speaks of node i of the block. */
 typedef struct ft_compact_root_block {
@@ -91,12 +91,12 @@ static_assert(offsetof(ft_compact_super, codes) == 8, "see ft-index(5)");
 /* Classes of FT_CLASS_BLOCK neighbouring tokens of a set. */
 typedef struct ft_class_block {
     uint32_t before[FT_CODE_CLASSES]; /* tokens of each class in blocks before */
-    uint64_t low[2];
-    uint64_t high[2];
+    uint64_t low[4];
+    uint64_t high[4];
 } ft_class_block;
 
-static_assert(sizeof(ft_class_block) == 48, "see ft-index(5)");
+static_assert(sizeof(ft_class_block) == 80, "see ft-index(5)");
 static_assert(offsetof(ft_class_block, low) == 16, "see ft-index(5)");
-static_assert(offsetof(ft_class_block, high) == 32, "see ft-index(5)");
+static_assert(offsetof(ft_class_block, high) == 48, "see ft-index(5)");
 
 #endif

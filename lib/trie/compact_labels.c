@@ -83,21 +83,22 @@ static const uint32_t *table_of(const ft_compact *l, const ft_region *r, uint64_
     return t->tokens + t->at[r - l->region];
 }
 
+static uint32_t token_of(const ft_region *r, uint32_t code)
+{
+    if (code >= r->set.n)
+        return code - r->set.n; /* literal */
+    return ft_token_set_select(
+        &r->set, r->level == 0 ? code : ft_token_classes_id(&r->classes, code));
+}
+
 void ft_compact_labels(const ft_trie *trie, uint64_t first, uint64_t count,
                        uint32_t *out)
 {
     const ft_compact *l = trie->layout;
-    const bool top = first <= l->n_root_children;
-    const ft_region *r = top ? l->region : ft_compact_region_of(l, first);
+    const ft_region *r =
+        first <= l->n_root_children ? l->region : ft_compact_region_of(l, first);
     const uint32_t *table = table_of(l, r, count);
     ft_compact_edge_codes(trie, first, count, out);
-    if (table) {
-        for (uint64_t i = 0; i < count; i++)
-            out[i] = table[out[i]];
-        return;
-    }
-    for (uint64_t i = 0; i < count; i++) {
-        const uint32_t id = top ? out[i] : ft_token_classes_id(&r->classes, out[i]);
-        out[i] = ft_token_set_select(&r->set, id);
-    }
+    for (uint64_t i = 0; i < count; i++)
+        out[i] = table && out[i] < r->set.n ? table[out[i]] : token_of(r, out[i]);
 }

@@ -185,7 +185,7 @@ static ft_status recode_chunk(const ft_compact_plan *p, const ft_plan_region *r,
                               ft_chunk *c, ft_error *err)
 {
     const uint64_t cap = c->n_nodes; /* no more will come */
-    const unsigned bits = ft_bit_width((r->classes.n - 1) >> 16);
+    const unsigned bits = ft_bit_width(r->max_code >> 16);
     ft_chunk from =
         *c; /* its high parts; the groups are read before they are written */
     uint64_t n_highs = 0;

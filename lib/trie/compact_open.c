@@ -37,10 +37,8 @@ static ft_status check_region(const ft_trie *t, const ft_compact_region *r, uint
         n += r->size[c];
         widths |= r->width[c];
     }
-    if (r->form != ft_token_set_form(r->n_tokens, (uint64_t)t->max_token + 1))
-        return bad_region(err, i, "not the smaller form of its token set");
-    if (r->zero != 0)
-        return bad_region(err, i, "unused bytes are not zero");
+    if (r->n_tokens > (uint64_t)t->max_token + 1)
+        return bad_region(err, i, "more tokens than there are");
     if (r->n_nodes == 0 || r->n_nodes > t->n_nodes - *node)
         return bad_region(err, i, "nodes out of range");
     if (i == 0 && (r->level != 0 || n != 0 || widths != 0 ||
@@ -48,8 +46,13 @@ static ft_status check_region(const ft_trie *t, const ft_compact_region *r, uint
         return bad_region(err, i, "not the root and its children");
     if (i > 0 && (r->level < 2 || r->level <= r[-1].level || r->level > t->depth))
         return bad_region(err, i, "level out of range");
-    if (i > 0 && (n != r->n_tokens || n == 0))
+    if (i > 0 && n != r->n_tokens)
         return bad_region(err, i, "classes do not add up to its tokens");
+    if (i > 0 && ft_region_is_literal(r)
+            ? !ft_literals_fit(r->n_tokens, t->max_token) ||
+                  r->width[FT_CODE_CLASSES - 1] != ft_bit_width(t->max_token)
+            : i > 0 && n == 0)
+        return bad_region(err, i, "its last class is wrong");
     *node += r->n_nodes;
     return FT_OK;
 }
@@ -81,6 +84,7 @@ static ft_status open_regions(ft_compact *l, const ft_trie *t, const ft_sections
         r->n_nodes = from->n_nodes;
         r->level = from->level;
         memcpy(r->width, from->width, sizeof r->width);
+        r->literal = ft_region_is_literal(from);
         r->slot = l->n_blocks * FT_COMPACT_BLOCK;
         if (i > 0)
             l->n_blocks += ft_compact_n_blocks(r->n_nodes);
@@ -126,7 +130,7 @@ static ft_status open_tokens(ft_compact *l, const ft_trie *t, const ft_sections 
     uint64_t set_bytes = 0, class_bytes = 0, n = 0;
     for (uint32_t i = 0; i < l->n_regions; i++) {
         const ft_compact_region *r = &regions[i];
-        set_bytes += ft_token_set_bytes(r->form, r->n_tokens, n_ids);
+        set_bytes += ft_token_set_bytes(r->n_tokens, n_ids);
         class_bytes += i ? ft_token_classes_bytes(r->size) : 0;
         n += r->n_tokens;
     }
@@ -140,8 +144,8 @@ static ft_status open_tokens(ft_compact *l, const ft_trie *t, const ft_sections 
     const uint8_t *set = sets, *of_tokens = classes;
     for (uint32_t i = 0; i < l->n_regions; i++) {
         const ft_compact_region *r = &regions[i];
-        l->region[i].set = ft_token_set_at(r->form, r->n_tokens, n_ids, set);
-        set += ft_token_set_bytes(r->form, r->n_tokens, n_ids);
+        l->region[i].set = ft_token_set_at(r->n_tokens, n_ids, set);
+        set += ft_token_set_bytes(r->n_tokens, n_ids);
         if (i == 0)
             continue;
         l->region[i].classes = ft_token_classes_at(r->size, of_tokens);
@@ -284,7 +288,7 @@ ft_status ft_compact_open(ft_trie *trie, const ft_sections *sections, ft_error *
 
 const ft_layout ft_layout_compact = {
     .name = "compact",
-    .summary = "blocks of 128 nodes, codes of four widths: smallest and fastest",
+    .summary = "blocks of 128 nodes, codes of four widths: the smallest",
     .id = FT_LAYOUT_COMPACT,
     .build = ft_compact_build,
     .open = ft_compact_open,

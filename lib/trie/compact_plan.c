@@ -45,7 +45,6 @@ typedef struct curve {
 typedef struct choice {
     uint64_t bits; /* codes and tables */
     uint32_t size[FT_CODE_CLASSES], width[FT_CODE_CLASSES];
-    unsigned form;
 } choice;
 
 /* Levels that may have codes of their own: early levels differ most. */
@@ -285,11 +284,24 @@ static uint64_t min_u64(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* Widths of the classes: every rising choice of three, the last takes the rest. */
-static void choose_widths(const curve *c, choice *best)
+/* Take the better choice, tables included. */
+static void offer(const ft_compact_plan *p, choice *best, choice is)
+{
+    const uint32_t n = is.size[0] + is.size[1] + is.size[2] + is.size[3];
+    if (is.bits >= best->bits)
+        return;
+    is.bits += 8 * (ft_token_set_bytes(n, (uint64_t)p->max_token + 1) +
+                    ft_token_classes_bytes(is.size));
+    if (is.bits < best->bits)
+        *best = is;
+}
+
+/* Widths of the classes: every rising choice of three, the last takes the rest, or they
+ * are literal. */
+static void choose_widths(const ft_compact_plan *p, const curve *c, choice *best)
 {
     const uint64_t n = c->n_tokens, all = c->sum[c->n_points - 1];
-    const unsigned top = width_for(n);
+    const unsigned top = width_for(n), literal = ft_bit_width(p->max_token);
     best->bits = UINT64_MAX;
     for (unsigned w0 = 0; w0 <= top; w0++) {
         const uint64_t n0 = min_u64(n, (uint64_t)1 << w0), s0 = occurrences(c, n0);
@@ -300,14 +312,18 @@ static void choose_widths(const curve *c, choice *best)
                 const uint64_t n2 = min_u64(n, n1 + ((uint64_t)1 << w2));
                 const uint64_t s2 = occurrences(c, n2);
                 const unsigned w3 = width_for(n - n2);
-                const uint64_t bits =
-                    s0 * w0 + (s1 - s0) * w1 + (s2 - s1) * w2 + (all - s2) * w3;
-                if (bits >= best->bits)
+                const uint64_t bits = s0 * w0 + (s1 - s0) * w1 + (s2 - s1) * w2;
+                choice is = {.bits = bits + (all - s2) * w3,
+                             .size = {(uint32_t)n0, (uint32_t)(n1 - n0),
+                                      (uint32_t)(n2 - n1), (uint32_t)(n - n2)},
+                             .width = {w0, w1, w2, w3}};
+                offer(p, best, is);
+                if (n2 == n || !ft_literals_fit((uint32_t)n2, p->max_token))
                     continue;
-                *best = (choice){.bits = bits,
-                                 .size = {(uint32_t)n0, (uint32_t)(n1 - n0),
-                                          (uint32_t)(n2 - n1), (uint32_t)(n - n2)},
-                                 .width = {w0, w1, w2, w3}};
+                is.bits = bits + (all - s2) * literal;
+                is.size[3] = 0;
+                is.width[3] = literal;
+                offer(p, best, is);
             }
         }
     }
@@ -335,11 +351,8 @@ static ft_status choose(void *arg, uint64_t begin, uint64_t end, ft_error *err)
     const ft_status st = curve_open(&c, err);
     if (st == FT_OK) {
         draw(&c, p, first, last);
-        choose_widths(&c, best);
-        best->form = ft_token_set_form(c.n_tokens, p->n_ids);
-        best->bits += 8 * (ft_token_set_bytes(best->form, c.n_tokens, p->n_ids) +
-                           ft_token_classes_bytes(best->size) +
-                           sizeof(ft_compact_region) + sizeof(ft_compact_block) / 2);
+        choose_widths(p, &c, best);
+        best->bits += 8 * (sizeof(ft_compact_region) + sizeof(ft_compact_block) / 2);
     }
     curve_close(&c);
     return st;
@@ -347,7 +360,7 @@ static ft_status choose(void *arg, uint64_t begin, uint64_t end, ft_error *err)
 
 /* Codes of a region's tokens, in place of its first span's counts: its tokens by
  * falling count, equal ones by id, are dealt out to the classes, and in each keep their
- * order. */
+ * order; those that are left are literal. */
 static ft_status assign(void *arg, uint64_t begin, uint64_t end, ft_error *err)
 {
     const ft_compact_plan *p = arg;
@@ -368,7 +381,9 @@ static ft_status assign(void *arg, uint64_t begin, uint64_t end, ft_error *err)
         start += n;
     }
     memcpy(next, r->classes.base, sizeof next);
+    uint64_t at = 0;
     for (uint32_t id = 0; id < p->ids.n; id++) {
+        const uint32_t token = ft_token_ids_next(&p->ids, &at);
         uint32_t count = codes[id];
         for (unsigned i = r->first_span + 1; i <= r->last_span; i++)
             count = add_counts(count, p->counts[i][id]);
@@ -377,7 +392,8 @@ static ft_status assign(void *arg, uint64_t begin, uint64_t end, ft_error *err)
             continue;
         }
         const uint32_t place = c.freqs[freq_of(count)].n++;
-        codes[id] = next[ft_code_class(&r->classes, place)]++;
+        codes[id] = place < r->classes.n ? next[ft_code_class(&r->classes, place)]++
+                                         : r->classes.n + token;
     }
     r->codes = codes;
     curve_close(&c);
@@ -408,17 +424,18 @@ static unsigned choose_cuts(const choosing *all)
 }
 
 static void set_region(ft_plan_region *r, const choice *is, unsigned first,
-                       unsigned last, const ft_levels *levels)
+                       unsigned last, const ft_levels *levels, uint32_t max_token)
 {
     *r = (ft_plan_region){
         .level = span_level[first],
         .end = min_u64(span_level[last + 1], levels->n_levels),
         .first_span = first,
         .last_span = last,
-        .form = is->form,
     };
     memcpy(r->width, is->width, sizeof r->width);
     r->classes = ft_token_classes_of(is->size);
+    r->max_code =
+        r->width[3] && !is->size[3] ? r->classes.n + max_token : r->classes.n - 1;
     for (uint64_t level = r->level; level < r->end; level++)
         r->n_nodes += ft_level_nodes(levels, level);
 }
@@ -435,8 +452,8 @@ static ft_status choose_regions(ft_compact_plan *p, const ft_levels *levels,
     for (unsigned first = 0, i = 0; i < all.n_spans; i++) {
         if (!(cuts >> i & 1) && i != all.n_spans - 1)
             continue;
-        set_region(&p->region[p->n_regions++], &all.choices[first][i], first, i,
-                   levels);
+        set_region(&p->region[p->n_regions++], &all.choices[first][i], first, i, levels,
+                   p->max_token);
         first = i + 1;
     }
     st = ft_parallel(p->n_regions, 1, n_threads, assign, p, err);
@@ -453,7 +470,7 @@ ft_status ft_compact_plan_make(ft_compact_plan *p, const ft_level_map *map,
                                uint32_t n_threads, ft_error *err)
 {
     const ft_levels *levels = map->levels;
-    *p = (ft_compact_plan){.n_ids = (uint64_t)levels->max_token + 1};
+    *p = (ft_compact_plan){.max_token = levels->max_token};
     if (levels->n_levels > 1)
         p->n_root_children = ft_level_nodes(levels, 1);
     if (levels->n_levels < 3)

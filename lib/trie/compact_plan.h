@@ -2,8 +2,9 @@
  *
  * What a compact index is built by: the regions, and in each the classes and codes of
  * its tokens. The levels from 2 on are cut where codes of their own save more than
- * their tables cost; classes have the widths that make the codes fewest. Both by exact
- * search over counts of the tokens, so the outcome depends on the keys alone.
+ * their tables cost; the widths of the classes, and whether rare tokens are literal,
+ * are those that make codes and tables smallest. Both by exact search over counts of
+ * the tokens, so the outcome depends on the keys alone.
  */
 #ifndef FT_TRIE_COMPACT_PLAN_H
 #define FT_TRIE_COMPACT_PLAN_H
@@ -19,14 +20,14 @@ typedef struct ft_plan_region {
     uint64_t level, end;            /* levels level .. end - 1 */
     unsigned first_span, last_span; /* of those that have counts of their own */
     uint64_t n_nodes;
-    unsigned form;
     uint32_t width[FT_CODE_CLASSES];
     ft_token_classes classes; /* sizes and bases alone */
-    uint32_t *codes;          /* by id; FT_NO_TOKEN: not in the region */
+    uint32_t max_code;
+    uint32_t *codes; /* by id; FT_NO_TOKEN: not in the region */
 } ft_plan_region;
 
 typedef struct ft_compact_plan {
-    uint64_t n_ids; /* the largest token plus one */
+    uint32_t max_token;
     uint64_t n_root_children;
     ft_token_ids ids;   /* of the tokens from level 2 on */
     uint32_t n_regions; /* region 0 is not among them */

@@ -6,6 +6,11 @@
 #include "base/score.h"
 #include "trie/compact_plan.h"
 
+static uint64_t n_ids_of(const ft_compact_plan *p)
+{
+    return (uint64_t)p->max_token + 1;
+}
+
 static ft_status put_regions(const ft_compact_plan *p, ft_writer *w)
 {
     const ft_section s = {FT_SECTION_REGIONS, 0, p->n_regions + 1,
@@ -13,7 +18,6 @@ static ft_status put_regions(const ft_compact_plan *p, ft_writer *w)
     ft_section_begin(w, &s);
     const ft_compact_region root = {
         .n_nodes = p->n_root_children + 1,
-        .form = ft_token_set_form(p->n_root_children, p->n_ids),
         .n_tokens = (uint32_t)p->n_root_children,
     };
     ft_section_put(w, &root, sizeof root);
@@ -22,7 +26,6 @@ static ft_status put_regions(const ft_compact_plan *p, ft_writer *w)
         ft_compact_region region = {
             .n_nodes = r->n_nodes,
             .level = (uint32_t)r->level,
-            .form = r->form,
             .n_tokens = r->classes.n,
         };
         memcpy(region.size, r->classes.size, sizeof region.size);
@@ -33,12 +36,12 @@ static ft_status put_regions(const ft_compact_plan *p, ft_writer *w)
 }
 
 static ft_status put_root_set(const ft_compact_plan *p, const ft_levels *levels,
-                              ft_writer *w, unsigned form)
+                              ft_writer *w)
 {
     uint32_t tokens[FT_GROUP_NODES];
     unsigned n;
     ft_token_set_out out;
-    ft_status st = ft_token_set_begin(&out, w, form, p->n_root_children, p->n_ids);
+    const ft_status st = ft_token_set_begin(&out, w, p->n_root_children, n_ids_of(p));
     if (st != FT_OK)
         return st;
     ft_token_iter it = ft_token_groups_from(levels, 1);
@@ -53,13 +56,13 @@ static ft_status put_region_set(const ft_compact_plan *p, const ft_plan_region *
                                 ft_writer *w)
 {
     ft_token_set_out out;
-    ft_status st = ft_token_set_begin(&out, w, r->form, r->classes.n, p->n_ids);
+    const ft_status st = ft_token_set_begin(&out, w, r->classes.n, n_ids_of(p));
     if (st != FT_OK)
         return st;
     uint64_t at = 0;
     for (uint32_t id = 0; id < p->ids.n; id++) {
         const uint32_t token = ft_token_ids_next(&p->ids, &at);
-        if (r->codes[id] != FT_NO_TOKEN)
+        if (r->codes[id] < r->classes.n)
             ft_token_set_put(&out, token);
     }
     ft_token_set_end(&out);
@@ -69,16 +72,15 @@ static ft_status put_region_set(const ft_compact_plan *p, const ft_plan_region *
 static ft_status put_sets(const ft_compact_plan *p, const ft_levels *levels,
                           ft_writer *w)
 {
-    const unsigned form = ft_token_set_form(p->n_root_children, p->n_ids);
-    uint64_t bytes = ft_token_set_bytes(form, p->n_root_children, p->n_ids);
+    uint64_t bytes = ft_token_set_bytes(p->n_root_children, n_ids_of(p));
     uint64_t n = p->n_root_children;
     for (unsigned k = 0; k < p->n_regions; k++) {
         const ft_plan_region *r = &p->region[k];
-        bytes += ft_token_set_bytes(r->form, r->classes.n, p->n_ids);
+        bytes += ft_token_set_bytes(r->classes.n, n_ids_of(p));
         n += r->classes.n;
     }
     ft_section_begin(w, &(ft_section){FT_SECTION_TOKEN_SETS, 0, n, bytes});
-    ft_status st = put_root_set(p, levels, w, form);
+    ft_status st = put_root_set(p, levels, w);
     for (unsigned k = 0; k < p->n_regions && st == FT_OK; k++)
         st = put_region_set(p, &p->region[k], w);
     return st == FT_OK ? ft_section_end(w) : st;

@@ -117,15 +117,22 @@ static bool children_follow(const ft_compact *l, uint64_t block, group_cursor c)
     return true;
 }
 
-/* The codes of a block whose bits start at `bit`: all within their classes. */
+/* The codes of a block whose bits start at `bit`: all within their classes, literal
+ * ones of tokens that have no other code. */
 static bool codes_exist(const ft_compact *l, const ft_region *r, uint64_t block,
                         uint64_t bit, unsigned n)
 {
     const ft_code_classes *c = &l->code_classes[block];
+    const unsigned literal = r->literal ? FT_CODE_CLASSES - 1 : FT_CODE_CLASSES;
+    uint64_t end[FT_CODE_CLASSES];
+    for (unsigned i = 0; i < FT_CODE_CLASSES; i++)
+        end[i] = i == literal ? r->set.n_ids : r->classes.size[i];
     for (unsigned i = 0; i < n; i++) {
         const unsigned cls = ft_bit_get(c->low, i) | ft_bit_get(c->high, i) << 1;
         const uint64_t v = ft_code_bits(l->codes, bit) & ft_low_mask(r->width[cls]);
-        if (v >= r->classes.size[cls])
+        if (v >= end[cls])
+            return false;
+        if (cls == literal && ft_token_set_rank(&r->set, (uint32_t)v) != FT_NO_TOKEN)
             return false;
         bit += r->width[cls];
     }

@@ -16,7 +16,7 @@
 enum {
     FT_INDEX_VERSION = 1,
     FT_BYTE_ORDER = 0x01020304,
-    FT_SECTION_ALIGN = 256,
+    FT_SECTION_ALIGN = 64,
     FT_MAX_SECTIONS = 30,
     FT_SECTIONS_AT = 2048, /* offset of the first section */
     FT_SECTION_PIECE =

@@ -13,19 +13,58 @@ unsigned ft_louds_flags(const ft_trie *t, uint64_t node)
     return ft_louds_flags_of(t->layout, node);
 }
 
-void ft_louds_fetch_node(const ft_trie *t, uint64_t node)
+/* Where the runs of nodes start but for a look at the bits, which are fetched; 0 counts
+ * as node 1. */
+static void locate_runs(const ft_louds *l, const uint64_t *nodes, uint32_t n,
+                        ft_bit_place *out)
 {
-    const ft_louds *l = t->layout;
-    __builtin_prefetch(l->terminal.words + node / 64);
+    for (uint32_t i = 0; i < n; i++) {
+        const uint64_t zero = nodes[i] - (nodes[i] != 0);
+        const uint32_t block = l->louds.hints[zero / FT_HINT_STEP];
+        __builtin_prefetch(l->louds.rank + 2 * (uint64_t)block);
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        out[i] = ft_bitvec_locate0(&l->louds, nodes[i] - (nodes[i] != 0));
+        __builtin_prefetch(l->louds.words + out[i].word);
+    }
 }
 
-void ft_louds_fetch_children(const ft_trie *t, uint64_t node)
+void ft_louds_children_many(const ft_trie *t, const uint64_t *nodes, uint32_t n,
+                            ft_range *out)
 {
     const ft_louds *l = t->layout;
-    if (node == 0)
+    ft_bit_place places[FT_MANY];
+    locate_runs(l, nodes, n, places);
+    for (uint32_t i = 0; i < n; i++) {
+        const uint64_t zero = ft_bitvec_place0(&l->louds, places[i]);
+        out[i] = ft_louds_run(l, nodes[i], nodes[i] ? zero + 1 : 0);
+    }
+}
+
+/* Only of nodes that end a key it is not plain whether they have children. */
+void ft_louds_flags_many(const ft_trie *t, const uint64_t *nodes, uint32_t n,
+                         uint8_t *out)
+{
+    const ft_louds *l = t->layout;
+    uint64_t ends[FT_MANY];
+    uint8_t at[FT_MANY];
+    ft_bit_place places[FT_MANY];
+    uint32_t n_ends = 0;
+    if (!n)
         return;
-    const uint32_t block = l->louds.hints[(node - 1) / FT_HINT_STEP];
-    __builtin_prefetch(l->louds.rank + 2 * (uint64_t)block);
+    for (uint32_t i = 0; i < n; i++)
+        __builtin_prefetch(l->terminal.words + nodes[i] / 64);
+    for (uint32_t i = 0; i < n; i++) {
+        const bool terminal = ft_bit_get(l->terminal.words, nodes[i]);
+        out[i] = terminal ? FT_NODE_TERMINAL : FT_NODE_HAS_CHILDREN;
+        ends[n_ends] = nodes[i];
+        at[n_ends] = (uint8_t)i;
+        n_ends += terminal;
+    }
+    locate_runs(l, ends, n_ends, places);
+    for (uint32_t i = 0; i < n_ends; i++)
+        if (ft_bit_get(l->louds.words, ft_bitvec_place0(&l->louds, places[i]) + 1))
+            out[at[i]] |= FT_NODE_HAS_CHILDREN;
 }
 
 uint64_t ft_louds_terminal_rank(const ft_trie *t, uint64_t node)

@@ -24,10 +24,16 @@ static inline FT_HD uint64_t ft_louds_run_start(const ft_louds *l, uint64_t node
     return node ? ft_bitvec_select0(&l->louds, node - 1) + 1 : 0;
 }
 
+/* The run of a node that starts at a place. */
+static inline FT_HD ft_range ft_louds_run(const ft_louds *l, uint64_t node,
+                                          uint64_t start)
+{
+    return (ft_range){start - node + 1, ft_bitvec_next0(&l->louds, start) - start};
+}
+
 static inline FT_HD ft_range ft_louds_children_of(const ft_louds *l, uint64_t node)
 {
-    const uint64_t start = ft_louds_run_start(l, node);
-    return (ft_range){start - node + 1, ft_bitvec_next0(&l->louds, start) - start};
+    return ft_louds_run(l, node, ft_louds_run_start(l, node));
 }
 
 static inline FT_HD unsigned ft_louds_flags_of(const ft_louds *l, uint64_t node)
@@ -42,8 +48,10 @@ static inline FT_HD unsigned ft_louds_flags_of(const ft_louds *l, uint64_t node)
 /* Accessors for ft_trie_ops. */
 ft_range ft_louds_children(const ft_trie *t, uint64_t node);
 unsigned ft_louds_flags(const ft_trie *t, uint64_t node);
-void ft_louds_fetch_node(const ft_trie *t, uint64_t node);
-void ft_louds_fetch_children(const ft_trie *t, uint64_t node);
+void ft_louds_children_many(const ft_trie *t, const uint64_t *nodes, uint32_t n,
+                            ft_range *out);
+void ft_louds_flags_many(const ft_trie *t, const uint64_t *nodes, uint32_t n,
+                         uint8_t *out);
 uint64_t ft_louds_terminal_rank(const ft_trie *t, uint64_t node);
 uint64_t ft_louds_seek(const ft_trie *t, uint64_t node);
 ft_visit ft_louds_visit(const ft_trie *t, uint64_t node, uint64_t *place);

@@ -86,13 +86,13 @@ static const ft_trie_ops narrow_ops = {
     .labels = narrow_labels,
     .find = narrow_find,
     .flags = ft_louds_flags,
+    .children_many = ft_louds_children_many,
+    .flags_many = ft_louds_flags_many,
     .terminal_rank = ft_louds_terminal_rank,
     .seek = ft_louds_seek,
     .visit = ft_louds_visit,
     .codes = narrow_labels,
     .probe = narrow_probe,
-    .fetch_node = ft_louds_fetch_node,
-    .fetch_children = ft_louds_fetch_children,
     .fetch_run = narrow_fetch_run,
 };
 

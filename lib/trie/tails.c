@@ -185,20 +185,47 @@ static void fetch_link(const ft_tails *l, uint64_t node)
         __builtin_prefetch(l->links.rank + (head - 1) / FT_BLOCK_BITS * 2);
 }
 
-static void tails_fetch_node(const ft_trie *t, uint64_t node)
+/* Nodes of the tree among those asked about, and where they are; links and tails are
+ * told by other means. */
+static uint32_t in_tree(const ft_tails *l, const uint64_t *nodes, uint32_t n,
+                        uint64_t *inner, uint8_t *at)
 {
-    const ft_tails *l = t->layout;
-    fetch_link(l, node);
-    if (!in_tail(node) && l->inner.ops->fetch_node)
-        l->inner.ops->fetch_node(&l->inner, node);
+    uint32_t n_inner = 0;
+    for (uint32_t i = 0; i < n; i++)
+        fetch_link(l, nodes[i]);
+    for (uint32_t i = 0; i < n; i++) {
+        inner[n_inner] = nodes[i];
+        at[n_inner] = (uint8_t)i;
+        n_inner += !in_tail_or_link(l, nodes[i]);
+    }
+    return n_inner;
 }
 
-static void tails_fetch_children(const ft_trie *t, uint64_t node)
+static void tails_children_many(const ft_trie *t, const uint64_t *nodes, uint32_t n,
+                                ft_range *out)
 {
     const ft_tails *l = t->layout;
-    fetch_link(l, node);
-    if (!in_tail(node) && l->inner.ops->fetch_children)
-        l->inner.ops->fetch_children(&l->inner, node);
+    uint64_t inner[FT_MANY];
+    uint8_t at[FT_MANY];
+    ft_range children[FT_MANY];
+    const uint32_t n_inner = in_tree(l, nodes, n, inner, at);
+    l->inner.ops->children_many(&l->inner, inner, n_inner, children);
+    for (uint32_t i = 0, j = 0; i < n; i++)
+        out[i] = j < n_inner && at[j] == i ? children[j++] : next_in_tail(l, nodes[i]);
+}
+
+static void tails_flags_many(const ft_trie *t, const uint64_t *nodes, uint32_t n,
+                             uint8_t *out)
+{
+    const ft_tails *l = t->layout;
+    uint64_t inner[FT_MANY];
+    uint8_t at[FT_MANY], flags[FT_MANY];
+    const uint32_t n_inner = in_tree(l, nodes, n, inner, at);
+    l->inner.ops->flags_many(&l->inner, inner, n_inner, flags);
+    for (uint32_t i = 0, j = 0; i < n; i++)
+        out[i] = j < n_inner && at[j] == i         ? flags[j++]
+                 : next_in_tail(l, nodes[i]).count ? FT_NODE_HAS_CHILDREN
+                                                   : FT_NODE_TERMINAL;
 }
 
 static void tails_fetch_run(const ft_trie *t, ft_range children)
@@ -222,14 +249,14 @@ static const ft_trie_ops tails_ops = {
     .labels = tails_labels,
     .find = tails_find,
     .flags = tails_flags,
+    .children_many = tails_children_many,
+    .flags_many = tails_flags_many,
     .terminal_rank = tails_terminal_rank,
     .seek = tails_seek,
     .visit = tails_visit,
     .codes = tails_labels,
     .probe = tails_probe,
     .before = tails_before,
-    .fetch_node = tails_fetch_node,
-    .fetch_children = tails_fetch_children,
     .fetch_run = tails_fetch_run,
     .fetch_codes = tails_fetch_codes,
 };

@@ -127,6 +127,9 @@ ft_status ft_tails_build(ft_writer *w, ft_level_map *map, const ft_tails_form *f
 /* What the tails of a view hold. */
 void ft_tails_summarise(const ft_trie *trie, ft_tail_summary *out);
 
+/* Where the levels of the tree that is left end: inner->depth + 1 of them. */
+void ft_tails_levels(const ft_trie *inner, uint64_t *ends);
+
 /* See ft_layout. */
 ft_status ft_tails_verify(const ft_trie *trie, uint32_t n_threads, ft_error *err);
 

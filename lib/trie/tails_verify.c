@@ -164,7 +164,7 @@ static ft_status check_labels(void *arg, uint64_t begin, uint64_t end, ft_error 
 }
 
 /* A level ends where the first child of its own first nodes is. */
-static void find_ends(const ft_trie *inner, uint64_t *ends)
+void ft_tails_levels(const ft_trie *inner, uint64_t *ends)
 {
     uint64_t node = 0;
     for (uint32_t level = 0; level <= inner->depth; level++) {
@@ -187,7 +187,7 @@ ft_status ft_tails_verify(const ft_trie *trie, uint32_t n_threads, ft_error *err
     uint64_t *ends = ft_calloc(s.n_levels, sizeof *ends, err);
     if (!ends)
         return FT_ENOMEM;
-    find_ends(&l->inner, ends);
+    ft_tails_levels(&l->inner, ends);
     s.ends = ends;
     st = check_all_links(&s, n_threads, err);
     if (st == FT_OK && l->slots)

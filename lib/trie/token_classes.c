@@ -5,7 +5,10 @@
 
 #include "base/score.h"
 
-enum { BLOCK_U32 = sizeof(ft_class_block) / sizeof(uint32_t) };
+enum {
+    BLOCK_WORDS = FT_CLASS_BLOCK / 64,
+    BLOCK_U32 = sizeof(ft_class_block) / sizeof(uint32_t)
+};
 
 static uint64_t n_blocks(const ft_token_classes *c)
 {
@@ -65,11 +68,15 @@ ft_code_place ft_token_classes_place(const ft_token_classes *c, uint32_t id)
 {
     const ft_class_block *b = &c->blocks[id / FT_CLASS_BLOCK];
     const unsigned at = id % FT_CLASS_BLOCK;
-    const ft_block_bits before = ft_bits_before(at);
-    const uint64_t in_both[2] = {b->low[0] & b->high[0], b->low[1] & b->high[1]};
-    const uint32_t low = ft_bits_rank(b->low, before);
-    const uint32_t high = ft_bits_rank(b->high, before);
-    const uint32_t both = ft_bits_rank(in_both, before);
+    uint32_t low = 0, high = 0, both = 0;
+    for (unsigned i = 0; i < BLOCK_WORDS; i++) {
+        const uint64_t before = i < at / 64    ? UINT64_MAX
+                                : i == at / 64 ? ft_low_mask(at % 64)
+                                               : 0;
+        low += ft_popcount(b->low[i] & before);
+        high += ft_popcount(b->high[i] & before);
+        both += ft_popcount(b->low[i] & b->high[i] & before);
+    }
     const uint32_t here[] = {at - low - high + both, low - both, high - both, both};
     ft_code_place p;
     for (unsigned i = 0; i < FT_CODE_CLASSES; i++)
@@ -92,10 +99,12 @@ uint32_t ft_token_classes_id(const ft_token_classes *c, uint32_t code)
                                        *hint / FT_CLASS_BLOCK, last, k);
     const ft_class_block *b = &c->blocks[block];
     k -= b->before[cls];
-    const uint64_t w[2] = {members(b, 0, cls), members(b, 1, cls)};
-    const unsigned n = ft_popcount(w[0]), word = k >= n;
+    unsigned word = 0, n;
+    for (; word + 1 < BLOCK_WORDS && (n = ft_popcount(members(b, word, cls))) <= k;
+         word++)
+        k -= n;
     return (uint32_t)(block * FT_CLASS_BLOCK + word * 64) +
-           ft_select_in_word(w[word], word ? k - n : k);
+           ft_select_in_word(members(b, word, cls), k);
 }
 
 static ft_status check_hints(const ft_token_classes *c, ft_error *err)
@@ -125,7 +134,7 @@ static ft_status check_block(const ft_token_classes *c, uint64_t number, uint64_
 {
     const ft_class_block *b = &c->blocks[number];
     uint64_t beyond = 0;
-    for (unsigned i = 0; i < 2; i++)
+    for (unsigned i = 0; i < BLOCK_WORDS; i++)
         beyond |= (b->low[i] | b->high[i]) & ~exist(c, number, i);
     if (beyond)
         return ft_fail(err, FT_EFORMAT, "bits beyond the last are set");
@@ -133,7 +142,7 @@ static ft_status check_block(const ft_token_classes *c, uint64_t number, uint64_
         if (b->before[cls] != n[cls])
             return ft_fail(err, FT_EFORMAT, "count of class %u is wrong at block %llu",
                            cls, (unsigned long long)number);
-        for (unsigned i = 0; i < 2; i++)
+        for (unsigned i = 0; i < BLOCK_WORDS; i++)
             n[cls] += ft_popcount(members(b, i, cls) & exist(c, number, i));
         if (n[cls] > c->size[cls])
             return ft_fail(err, FT_EFORMAT, "more than %u tokens of class %u",
@@ -175,7 +184,7 @@ ft_status ft_token_classes_write(ft_writer *w, const ft_token_classes *c,
         for (unsigned i = 0; i < FT_CODE_CLASSES; i++)
             block.before[i] = n[i];
         for (; at < n_codes && id < (b + 1) * FT_CLASS_BLOCK; at++) {
-            if (codes[at] == FT_NO_TOKEN)
+            if (codes[at] >= c->n)
                 continue;
             const unsigned cls = ft_code_class(c, codes[at]), i = id % FT_CLASS_BLOCK;
             block.low[i / 64] |= (uint64_t)(cls & 1) << i % 64;

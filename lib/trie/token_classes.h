@@ -5,7 +5,11 @@
  * everything. A token's code is the number of tokens in the classes before its own,
  * plus its rank in the class; an edge stores the rank alone, in the class's width.
  *
- * In a file: n / 128 + 1 ft_class_block; then, padded to 8 bytes, for each class a u32
+ * Where most tokens are rare, the set holds the others alone, in three classes, and the
+ * last class is literal: edges store tokens, whose codes are the number of members of
+ * the set plus the token.
+ *
+ * In a file: n / 256 + 1 ft_class_block; then, padded to 8 bytes, for each class a u32
  * for every 2^s-th of its tokens from the first on, that token's rank in the set; s is
  * the largest number up to 9 with size >> s at least n / 512 + 1, or 0.
  */
@@ -38,7 +42,14 @@ uint64_t ft_token_classes_bytes(const uint32_t size[FT_CODE_CLASSES]);
 ft_token_classes ft_token_classes_at(const uint32_t size[FT_CODE_CLASSES],
                                      const void *data);
 
-/* Of the token of rank `id` < n. */
+/* May tokens up to max_token be literal beside n others? All codes are below
+ * UINT32_MAX - 1. */
+static inline bool ft_literals_fit(uint32_t n, uint32_t max_token)
+{
+    return max_token > 0 && (uint64_t)n + max_token < UINT32_MAX - 1;
+}
+
+/* Of the token of rank `id` <= n; without a code if it is n. */
 ft_code_place ft_token_classes_place(const ft_token_classes *c, uint32_t id);
 
 static inline unsigned ft_code_class(const ft_token_classes *c, uint32_t code)
@@ -61,7 +72,8 @@ uint32_t ft_token_classes_id(const ft_token_classes *c, uint32_t code);
 ft_status ft_token_classes_check(const ft_token_classes *c, ft_error *err);
 
 /* Write n tokens' classes, in the order of the set, into a section that has been
- * begun: code[i], with FT_NO_TOKEN skipped, is a code under *c (sizes and bases). */
+ * begun: code[i] is a code under *c (sizes and bases), or no less than n and skipped.
+ */
 ft_status ft_token_classes_write(ft_writer *w, const ft_token_classes *c,
                                  const uint32_t *codes, uint64_t n_codes);
 

@@ -1,45 +1,50 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A set of tokens with rank and select: a bitmap over the ids, or, where few of them
- * are members, Elias-Fano's form. A token's rank is its id among those who number the
- * set's members.
+ * A set of ids with rank and select: a bitmap; or, where few ids are members,
+ * Elias-Fano's form; or nothing at all, where all of them are. A member's rank is its
+ * id among those who number the set's members. Ids are tokens or ranks in another set.
  *
  * In a file, padded to 8 bytes. As a bitmap over n_ids ids: n_ids / 512 + 1 blocks of
  * 512 bits; a u32 a block, the members before it; a u32 for every 512th member from the
- * first on, that member (a hint). Sparse: a packed array of the low bits of the n
- * members, floor(log2(n_ids / n)) of each; a bit vector of a one for each member, and
- * behind those of every value of the bits above, members or not, a zero; its rank
- * directory.
+ * first on, its place (a hint). Sparse: a packed array of the low bits of the n
+ * members, floor(log2(n_ids / n)) of each; a bitmap of the same form, with a one for
+ * each member and behind those of every value of the bits above, members or not, a
+ * zero.
  */
 #ifndef FT_TRIE_TOKEN_SET_H
 #define FT_TRIE_TOKEN_SET_H
 
 #include "base/bits.h"
 #include "base/mem.h"
-#include "trie/bitvec.h"
 #include "trie/compact_format.h"
 #include "trie/writer.h"
 
-typedef struct ft_token_set {
-    uint64_t n_ids; /* the largest token of the library, plus one */
-    uint32_t n;
-    const uint64_t *bits; /* NULL: the set is sparse */
+typedef struct ft_counted_bits {
+    const uint64_t *words;
     const uint32_t *rank, *hints;
-    unsigned low_bits; /* sparse, from here on */
-    const uint64_t *low;
-    ft_bitvec high;
+    uint64_t n_bits; /* fewer than 2^32 */
+} ft_counted_bits;
+
+/* All ids where neither `bits` nor `low` are there. */
+typedef struct ft_token_set {
+    uint64_t n_ids;
+    uint32_t n;
+    ft_counted_bits bits; /* of the ids, or, of a sparse set, of the high parts */
+    const uint64_t *low;  /* NULL: not sparse */
+    unsigned low_bits;
 } ft_token_set;
 
-/* The smaller form of n tokens, and its bytes. */
-unsigned ft_token_set_form(uint64_t n, uint64_t n_ids);
-uint64_t ft_token_set_bytes(unsigned form, uint64_t n, uint64_t n_ids);
+/* Bytes of n of n_ids ids, in the smallest form. */
+uint64_t ft_token_set_bytes(uint64_t n, uint64_t n_ids);
 
-/* The set that lies at `data`. */
-ft_token_set ft_token_set_at(unsigned form, uint32_t n, uint64_t n_ids,
-                             const void *data);
+/* The set of that form that lies at `data`. */
+ft_token_set ft_token_set_at(uint32_t n, uint64_t n_ids, const void *data);
 
-/* The token's rank, or FT_NO_TOKEN where it is no member. Any token may be asked. */
-uint32_t ft_token_set_rank(const ft_token_set *s, uint32_t token);
+/* The id's rank, or FT_NO_TOKEN where it is no member. Any number may be asked. */
+uint32_t ft_token_set_rank(const ft_token_set *s, uint32_t id);
+
+/* Number of members below an id that is none. */
+uint32_t ft_token_set_below(const ft_token_set *s, uint32_t id);
 
 /* The member of rank k < n. */
 uint32_t ft_token_set_select(const ft_token_set *s, uint32_t k);
@@ -89,18 +94,19 @@ static inline uint64_t ft_set_blocks(uint64_t n_ids)
     return n_ids / FT_SET_BLOCK + 1;
 }
 
-/* Writes a set into a section that has been begun: n tokens, ascending. */
+/* Writes a set into a section that has been begun: n ids, ascending. */
 typedef struct ft_token_set_out {
     ft_writer *w;
     ft_token_set set; /* of the words */
     uint64_t *words;  /* all that is written */
-    uint64_t *bits;   /* of them, the bitmap's or the bit vector's */
-    uint32_t n;       /* members so far */
+    uint64_t *bits;   /* of them, the bitmap's */
+    uint64_t bytes;
+    uint32_t n; /* members so far */
 } ft_token_set_out;
 
-ft_status ft_token_set_begin(ft_token_set_out *o, ft_writer *w, unsigned form,
-                             uint64_t n, uint64_t n_ids);
-void ft_token_set_put(ft_token_set_out *o, uint32_t token);
+ft_status ft_token_set_begin(ft_token_set_out *o, ft_writer *w, uint64_t n,
+                             uint64_t n_ids);
+void ft_token_set_put(ft_token_set_out *o, uint32_t id);
 
 /* Write what is left and free *o, after an error too. */
 void ft_token_set_end(ft_token_set_out *o);

@@ -27,7 +27,12 @@ typedef struct ft_visit {
     bool terminal;
 } ft_visit;
 
-enum { FT_NODE_TERMINAL = 1, FT_NODE_HAS_CHILDREN = 2, FT_MAX_CODE_SETS = 8 };
+enum {
+    FT_NODE_TERMINAL = 1,
+    FT_NODE_HAS_CHILDREN = 2,
+    FT_MAX_CODE_SETS = 8,
+    FT_MANY = 256 /* nodes asked about together, at most */
+};
 
 /* Access of one layout. */
 typedef struct ft_trie_ops {
@@ -43,6 +48,13 @@ typedef struct ft_trie_ops {
 
     /* FT_NODE_TERMINAL | FT_NODE_HAS_CHILDREN */
     unsigned (*flags)(const ft_trie *t, uint64_t node);
+
+    /* The same of n <= FT_MANY nodes, whose cache misses overlap; flags not of the
+     * root. */
+    void (*children_many)(const ft_trie *t, const uint64_t *nodes, uint32_t n,
+                          ft_range *out);
+    void (*flags_many)(const ft_trie *t, const uint64_t *nodes, uint32_t n,
+                       uint8_t *out);
 
     /* Number of terminal nodes before `node`: the index of a terminal node among key
      * numbers. Only where key numbers are stored. */
@@ -78,11 +90,9 @@ typedef struct ft_trie_ops {
      * smaller sequence? Only where the trie has no level order. */
     bool (*before)(const ft_trie *t, uint64_t a, uint64_t b);
 
-    /* Searches hide cache misses by asking early, for many nodes each time. In this
-     * order, each reads only what the one before has fetched. May be NULL. */
-    void (*fetch_node)(const ft_trie *t, uint64_t node);     /* for flags */
-    void (*fetch_children)(const ft_trie *t, uint64_t node); /* for children */
-    void (*fetch_run)(const ft_trie *t, ft_range children);  /* for fetch_codes */
+    /* Searches hide cache misses by asking early, for many runs each time; the second
+     * reads only what the first has fetched. May be NULL. */
+    void (*fetch_run)(const ft_trie *t, ft_range children); /* for fetch_codes */
     void (*fetch_codes)(const ft_trie *t, ft_range children);
 } ft_trie_ops;
 

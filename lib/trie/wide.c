@@ -40,13 +40,13 @@ static const ft_trie_ops wide_ops = {
     .labels = wide_labels,
     .find = wide_find,
     .flags = ft_louds_flags,
+    .children_many = ft_louds_children_many,
+    .flags_many = ft_louds_flags_many,
     .terminal_rank = ft_louds_terminal_rank,
     .seek = ft_louds_seek,
     .visit = ft_louds_visit,
     .codes = wide_labels,
     .probe = wide_probe,
-    .fetch_node = ft_louds_fetch_node,
-    .fetch_children = ft_louds_fetch_children,
     .fetch_run = wide_fetch_run,
 };
 

@@ -7,8 +7,76 @@
 #define TESTS_FUZZ_WALK_INDEX_H
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "trie/index.h"
+#include "trie/probe.h"
+
+/* What a search asks of the children in r: their codes, against filters that have every
+ * one and one in three of them. */
+static inline uint64_t walk_codes(const ft_trie *t, ft_range r)
+{
+    uint64_t sum = 0;
+    uint32_t *codes = malloc(3 * (r.count + 1) * sizeof *codes);
+    uint32_t *places = codes + r.count + 1, *found = places + r.count + 1;
+    uint64_t filter[FT_FILTER_WORDS];
+    if (t->ops->fetch_run)
+        t->ops->fetch_run(t, r);
+    if (t->ops->fetch_codes)
+        t->ops->fetch_codes(t, r);
+    t->ops->codes(t, r.first, r.count, codes);
+    for (unsigned every = 1; every <= 3; every += 2) {
+        memset(filter, every == 1 ? 0xff : 0, sizeof filter);
+        for (uint64_t i = 0; i < r.count; i += every)
+            filter[codes[i] / 64 % FT_FILTER_WORDS] |= (uint64_t)1 << codes[i] % 64;
+        const uint32_t n =
+            t->ops->probe(t, r.first, (uint32_t)r.count, filter, places, found);
+        if (n < (r.count + every - 1) / every || n > r.count)
+            abort();
+        for (uint32_t i = 0; i < n; i++) {
+            if (places[i] >= r.count || (i && places[i] <= places[i - 1]) ||
+                found[i] != codes[places[i]] || !ft_filter_has(filter, found[i]))
+                abort();
+            sum += found[i];
+        }
+    }
+    free(codes);
+    return sum;
+}
+
+/* Nodes asked about together: what each says alone. */
+static inline void walk_many(const ft_trie *t, ft_range r)
+{
+    uint64_t nodes[FT_MANY];
+    ft_range children[FT_MANY];
+    uint8_t flags[FT_MANY];
+    const uint32_t n = r.count < FT_MANY ? (uint32_t)r.count : FT_MANY;
+    for (uint32_t i = 0; i < n; i++)
+        nodes[i] = r.first + i;
+    t->ops->children_many(t, nodes, n, children);
+    t->ops->flags_many(t, nodes, n, flags);
+    for (uint32_t i = 0; i < n; i++) {
+        const ft_range one = t->ops->children(t, nodes[i]);
+        if (children[i].count != one.count ||
+            (one.count && children[i].first != one.first) ||
+            flags[i] != t->ops->flags(t, nodes[i]))
+            abort();
+    }
+}
+
+/* Codes of tokens are those of the edges that they are on. */
+static inline uint64_t walk_tokens(const ft_trie *t)
+{
+    static const uint32_t tokens[] = {0, 1, 65535, 65536, 0xFFFFFFFE, 0xFFFFFFFF};
+    uint64_t sum = 0;
+    for (uint32_t level = 1; t->ops->code && level <= t->depth; level++) {
+        sum += t->ops->code_set(t, level);
+        for (unsigned i = 0; i < sizeof tokens / sizeof *tokens; i++)
+            sum += t->ops->code(t, tokens[i], level);
+        sum += t->ops->code(t, t->max_token, level);
+    }
+    return sum;
+}
 
 /* Labels and searches among the children in r. */
 static inline uint64_t walk_children(const ft_trie *t, ft_range r)
@@ -29,7 +97,8 @@ static inline uint64_t walk_children(const ft_trie *t, ft_range r)
     for (unsigned i = 0; i < 4; i++)
         sum += t->ops->find(t, r, tokens[i]);
     free(labels);
-    return sum;
+    walk_many(t, r);
+    return sum + walk_codes(t, r);
 }
 
 /* From a child of a node in a tail, or of its head, to the end of the key. */
@@ -108,7 +177,7 @@ static inline uint64_t walk_keys(const ft_trie *t, const uint32_t *prefix,
 static inline uint64_t walk_index(const ft_index *ix, uint64_t budget)
 {
     const ft_trie *t = ft_index_trie(ix);
-    uint64_t sum = walk_nodes(t, budget);
+    uint64_t sum = walk_nodes(t, budget) + walk_tokens(t);
     sum += walk_keys(t, NULL, 0, budget);
     if (t->depth) {
         uint32_t label;

@@ -125,12 +125,6 @@ static inline ft_index *make_index(const key *keys, uint32_t n, const char *layo
     return index;
 }
 
-/* Layouts that the GPU's engine opens. */
-static inline bool gpu_reads(const char *layout)
-{
-    return strcmp(layout, "compact-tails") != 0;
-}
-
 static inline float score(const shape *s)
 {
     if (s->n_scores)

@@ -90,8 +90,6 @@ static void run(const shape *s, uint64_t seed)
     uint32_t n_keys;
     key *keys = make_keys(s, &n_keys);
     for (uint32_t i = 0; ft_layout_name(i); i++) {
-        if (!gpu_reads(ft_layout_name(i)))
-            continue;
         ft_index *index = make_index(keys, n_keys, ft_layout_name(i), path);
         ft_engine *cpu = open_engine("cpu", index), *gpu = open_engine("cuda", index);
         state = seed;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The GPU at its limits: layouts it does not read, no room for the index, none for a
- * batch, and two processes at once. Prints TAP.
+ * The GPU at its limits: no room for the index, none for a batch, and two processes at
+ * once. Prints TAP.
  *
  *     test_limits [other]     other: the part of a second process
  */
@@ -102,29 +102,6 @@ static bool answers(ft_engine *gpu, const bench *b)
         explain(&b->want, &got);
     ft_results_free(&got);
     return ok;
-}
-
-/* A layout that the GPU does not read is no bad index, and not searched elsewhere. */
-static void other_layouts(void)
-{
-    const key one = {2, {7, 9}};
-    char path[64];
-    snprintf(path, sizeof path, "/tmp/ft-limits-%d.ftx", (int)getpid());
-    for (uint32_t i = 0; ft_layout_name(i); i++) {
-        ft_index *index = make_index(&one, 1, ft_layout_name(i), path);
-        ft_engine *gpu = NULL;
-        ft_error err = {0};
-        const ft_engine_options options = {0};
-        const ft_status st = ft_engine_open(&gpu, "cuda", index, &options, &err);
-        const bool reads = gpu_reads(ft_layout_name(i));
-        check(reads ? st == FT_OK
-                    : st == FT_EUNAVAILABLE && !gpu &&
-                          strstr(err.message, ft_layout_name(i)),
-              reads ? "a layout is read" : "a layout is refused by name");
-        ft_engine_close(gpu);
-        ft_index_close(index);
-    }
-    unlink(path);
 }
 
 /* 4 million nodes with labels of 4 bytes. */
@@ -250,7 +227,6 @@ int main(int argc, char **argv)
         return !work();
     if (!has_device())
         return 0;
-    other_layouts();
     large_index();
     large_batch();
     two_processes(argv[0]);

@@ -4,7 +4,10 @@
  * of their layouts; PPT against a search of its own that keeps every sequence in full,
  * and, where nothing is cut off, as a superset. Prints TAP.
  *
- *     test_paper [quick]     quick: small cases alone, for compute-sanitizer
+ *     test_paper [quick]
+ *
+ * quick: a small case with the clock and one without it for each kernel and layout: for
+ * compute-sanitizer, racecheck included.
  */
 #include "baseline/baseline.h"
 #include "cases.h"
@@ -87,11 +90,25 @@ static void run(const shape *s, uint64_t seed, bool stats)
     free(keys);
 }
 
-static void small_cases(uint32_t n)
+/* Several partitions and one, with the clock and without it, one tile of states and
+ * tiles whose best are merged. */
+static void forms(void)
+{
+    const shape all[] = {
+        {"three queries", 2000, 60, 5, 4, 40, 3, 60, 40, 3, none, none, 5, 0, false,
+         true, false},
+        {"one query", 20000, 200, 5, 4, 100, 1, 300, 300, 0, none, none, 5, 0, false,
+         true, false},
+    };
+    for (uint32_t i = 0; i < sizeof all / sizeof *all; i++)
+        run(&all[i], 51 + i, i == 0);
+}
+
+static void small_cases(void)
 {
     static const uint32_t beams[] = {1, 2, 3, 31, 32, 33, 100, 127, 128, 129};
     static const uint32_t batches[] = {1, 3, 40};
-    for (uint32_t i = 0; i < n; i++) {
+    for (uint32_t i = 0; i < 60; i++) {
         state = 91 * i + 5;
         const shape s = {.name = "random",
                          .n_keys = 1 + below(3000),
@@ -359,10 +376,11 @@ static void ppt_cases(bool quick)
                         false,
                         false,
                         false};
-    run_ppt(&whole, 3, true);
     run_ppt(&ties, 5, false);
-    if (!quick)
-        run_ppt(&full, 7, false);
+    if (quick)
+        return;
+    run_ppt(&whole, 3, true);
+    run_ppt(&full, 7, false);
 }
 
 /* What is too large is refused with the way out, and the engine goes on. */
@@ -421,10 +439,11 @@ int main(int argc, char **argv)
     if (ft_paper_register(&err) != FT_OK)
         die(&err);
     snprintf(path, sizeof path, "/tmp/ft-paper-%d.ftx", (int)getpid());
-    small_cases(quick ? 8 : 60);
+    forms();
     ppt_cases(quick);
     refusals();
     if (!quick) {
+        small_cases();
         widths();
         corners();
     }

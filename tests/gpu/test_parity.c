@@ -4,12 +4,15 @@
  * that look for trouble: every layout that the GPU reads, narrow and wide beams, ties,
  * hubs, empty slots, saturated buffers. Prints TAP.
  *
- *     test_parity [quick|NAME]     quick: small cases alone, for compute-sanitizer;
- *                                  NAME: the cases of that name
+ *     test_parity [quick|NAME] [LAYOUT]
+ *
+ * quick: a small case for each form of the kernels and, as always, each layout: for
+ * compute-sanitizer, racecheck included. NAME, LAYOUT: the cases of that name, that
+ * layout alone.
  */
 #include "cases.h"
 
-static const char *only; /* run the cases of this name alone */
+static const char *only, *only_layout; /* NULL: all */
 
 /* The ways of grids to the device and of results back. */
 static const struct {
@@ -95,7 +98,7 @@ static void run(const shape *s, uint64_t seed, uint32_t repeats, bool stats)
     make_grid(s, keys, n_keys, &batch);
     const ft_search_params params = params_of(s);
     for (uint32_t i = 0; ft_layout_name(i); i++) {
-        if (!gpu_reads(ft_layout_name(i)))
+        if (only_layout && strcmp(only_layout, ft_layout_name(i)) != 0)
             continue;
         ft_error err = {0};
         ft_index *index = make_index(keys, n_keys, ft_layout_name(i), path);
@@ -129,10 +132,30 @@ static void run(const shape *s, uint64_t seed, uint32_t repeats, bool stats)
 
 static const float none = -INFINITY;
 
-static void small_cases(uint32_t n)
+/* The forms that ft_cuda_plan chooses between, with many ties. Where a block has a
+ * query for itself, it finds more candidates than it has room for. */
+static void forms(void)
+{
+    const shape all[] = {
+        {"a cluster a query", 9000, 90, 4, 4, 100, 2, 100, 60, 2, none, none, 5, 0,
+         false, true, false},
+        {"a block a query", 9000, 90, 4, 4, 100, 17, 100, 60, 2, none, none, 5, 0,
+         false, true, false},
+        {"a large cluster a query", 40000, 200, 4, 4, 200, 2, 200, 150, 2, none, none,
+         5, 0, false, true, false},
+        {"a large block a query", 40000, 200, 4, 4, 200, 17, 200, 150, 2, none, none, 5,
+         0, false, true, false},
+        {"the grid a query", 9000, 90, 4, 4, 100, 2, 1025, 60, 2, none, none, 5, 0,
+         false, true, false},
+    };
+    for (uint32_t i = 0; i < sizeof all / sizeof *all; i++)
+        run(&all[i], 51 + i, 1, i % 2);
+}
+
+static void small_cases(void)
 {
     static const uint32_t beams[] = {1, 2, 3, 31, 32, 33, 100, 127, 128, 129};
-    for (uint32_t i = 0; i < n; i++) {
+    for (uint32_t i = 0; i < 150; i++) {
         state = 77 * i + 1;
         const shape s = {.name = "random",
                          .n_keys = 1 + below(3000),
@@ -216,8 +239,10 @@ int main(int argc, char **argv)
         return 0;
     const bool quick = argc > 1 && strcmp(argv[1], "quick") == 0;
     only = argc > 1 && !quick ? argv[1] : NULL;
-    small_cases(quick ? 12 : 150);
+    only_layout = argc > 2 ? argv[2] : NULL;
+    forms();
     if (!quick) {
+        small_cases();
         widths();
         corners();
     }

@@ -112,7 +112,7 @@ static void test_no_high_parts(void **state)
     keyset_free(&s);
 }
 
-/* Sections one behind the other at multiples of 256, zeros between. */
+/* Sections one behind the other at multiples of 64, zeros between. */
 static void test_sections_in_order(void **state)
 {
     const uint32_t alphabet[] = {1, 2, 3, 70000, 90000};

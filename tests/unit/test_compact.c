@@ -2,6 +2,7 @@
  *
  * The compact layout against the narrow one: every accessor on every node, on shapes
  * that its blocks, regions, classes and directories make special; and damaged bytes.
+ * The file is over 500 lines: there are many shapes, and all share the comparison.
  */
 #include "keyset.h"
 
@@ -63,14 +64,17 @@ static void pair_close(pair *p)
     }
 }
 
-static uint64_t n_regions(const pair *p)
+/* The entries of the compact index, and how many there are. */
+static const ft_compact_region *regions_of(const pair *p, uint64_t *n)
 {
     for (uint32_t i = 0; i < ft_index_n_sections(p->ix[1]); i++) {
         const ft_section_info s = ft_index_section(p->ix[1], i);
+        *n = s.raw_bytes / sizeof(ft_compact_region);
         if (s.type == FT_SECTION_REGIONS)
-            return s.raw_bytes / sizeof(ft_compact_region);
+            return s.data;
     }
-    return 0;
+    fail_msg("there is no section regions");
+    return NULL;
 }
 
 /* Probe a run of which these are the codes: one in four of the low 16 bits there are is
@@ -129,6 +133,32 @@ static void check_labels(const pair *p, ft_range r, const uint32_t *labels,
     free(codes);
 }
 
+/* Nodes asked about together, near and far: both layouts say what each does alone. */
+static void check_many(const ft_trie *t)
+{
+    uint64_t nodes[FT_MANY], seed = 2;
+    ft_range children[FT_MANY];
+    uint8_t flags[FT_MANY];
+    for (uint64_t from = 0; from < t->n_nodes; from += 1 + t->n_nodes / 40) {
+        const uint64_t left = t->n_nodes - from;
+        const uint32_t n = left < FT_MANY ? (uint32_t)left : FT_MANY;
+        for (uint32_t i = 0; i < n; i++)
+            nodes[i] = i % 4 ? from + i : next_random(&seed) % t->n_nodes;
+        t->ops->children_many(t, nodes, n, children);
+        for (uint32_t i = 0; i < n; i++) {
+            const ft_range r = t->ops->children(t, nodes[i]);
+            assert_int_equal(children[i].count, r.count);
+            assert_true(children[i].first == r.first || !r.count);
+            nodes[i] += nodes[i] == 0 && t->n_nodes > 1; /* not of the root */
+        }
+        if (t->n_nodes == 1)
+            return;
+        t->ops->flags_many(t, nodes, n, flags);
+        for (uint32_t i = 0; i < n; i++)
+            assert_int_equal(flags[i], t->ops->flags(t, nodes[i]));
+    }
+}
+
 /* All nodes, in order. */
 static void check_pair(const pair *p)
 {
@@ -176,6 +206,8 @@ static void check_pair(const pair *p)
     }
     ft_buf_free(&room[0]);
     ft_buf_free(&room[1]);
+    check_many(a);
+    check_many(b);
 }
 
 static void add_set(pair *p, const keyset *s)
@@ -325,10 +357,46 @@ static void test_regions(void **state)
     pair_open(&p, true, 0);
     add_set(&p, &s);
     pair_finish(&p);
-    assert_true(n_regions(&p) > 3);
+    uint64_t n;
+    regions_of(&p, &n);
+    assert_true(n > 3);
     check_pair(&p);
     pair_close(&p);
     keyset_free(&s);
+}
+
+/* Rare tokens are literal: all of them, or beside frequent ones; also in runs that are
+ * longer than a block; up to the largest for which codes fit, and not beyond. */
+static void test_literal(void **state)
+{
+    static const uint32_t largest[] = {1 << 21, 1 << 27, 0xFFFFFFF0, 0xFFFFFFFE};
+    (void)state;
+    for (unsigned i = 0; i < 4; i++)
+        for (uint32_t frequent = 0; frequent <= 300; frequent += 300) {
+            pair p;
+            keyset s = {0};
+            uint64_t seed = i, n;
+            for (uint32_t k = 0; k < 4000; k++) {
+                const uint32_t rare = (uint32_t)(next_random(&seed) % largest[i]);
+                if (frequent)
+                    KEY(&s, k % 3, skewed(&seed, frequent), rare);
+                else
+                    KEY(&s, k % 3, rare);
+            }
+            KEY(&s, 4, largest[i]);
+            keyset_settle(&s);
+            pair_open(&p, true, 0);
+            add_set(&p, &s);
+            pair_finish(&p);
+            const ft_compact_region *r = regions_of(&p, &n);
+            bool literal = false;
+            for (uint64_t k = 1; k < n; k++)
+                literal |= ft_region_is_literal(&r[k]);
+            assert_int_equal(literal, i < 3);
+            check_pair(&p);
+            pair_close(&p);
+            keyset_free(&s);
+        }
 }
 
 /* A node below the root with 2^21 children, and nodes behind it. */
@@ -381,12 +449,19 @@ static void test_smaller(void **state)
     keyset_free(&s);
 }
 
-/* A small index with several regions would be large, so: one with every section; the
- * token sets are sparse, or bitmaps. */
-static void make_small(ft_buf *file, bool sparse, int level)
+/* A small index with several regions would be large, so: one with every section. With a
+ * scale of 1 token sets are bitmaps and the rare tokens literal; with a large one sets
+ * are sparse. */
+static void make_small(ft_buf *file, uint32_t scale, int level)
 {
-    keyset s = skewed_set(5, 150, 40, sparse ? 1700 : 1, 5);
+    keyset s = skewed_set(5, 150, scale > 1 ? 400 : 40, scale, 5);
     keyset_build(&s, "compact", true, level, file);
+    if (level == 0) {
+        const ft_index_front *f = (const ft_index_front *)file->data;
+        ft_compact_region r[2];
+        memcpy(r, file->data + f->table[0].offset, sizeof r);
+        assert_int_equal(ft_region_is_literal(&r[1]), scale == 1);
+    }
     keyset_free(&s);
 }
 
@@ -412,10 +487,10 @@ static bool is_rigid(uint32_t type)
 
 /* Every bit of every section: refused, by a message that names a section, or walked
  * safely (sanitizers watch). */
-static void flip_bits(bool sparse)
+static void flip_bits(uint32_t scale)
 {
     ft_buf file = {0};
-    make_small(&file, sparse, 0);
+    make_small(&file, scale, 0);
     const ft_index_front *f = (const ft_index_front *)file.data;
     for (uint32_t i = 0; i < f->header.n_sections; i++) {
         const ft_section_entry *e = &f->table[i];
@@ -443,8 +518,8 @@ static void flip_bits(bool sparse)
 static void test_bit_flips(void **state)
 {
     (void)state;
-    flip_bits(true);
-    flip_bits(false);
+    flip_bits(1700);
+    flip_bits(1);
 }
 
 /* Every word of the table and the regions set to hostile numbers. */
@@ -455,7 +530,7 @@ static void test_hostile_numbers(void **state)
     (void)state;
     for (int level = 0; level <= 3; level += 3) {
         ft_buf file = {0};
-        make_small(&file, level > 0, level);
+        make_small(&file, level ? 1700 : 1, level);
         const ft_index_front *f = (const ft_index_front *)file.data;
         const uint64_t table_end =
             sizeof(ft_index_header) + f->header.n_sections * sizeof(ft_section_entry);
@@ -482,17 +557,12 @@ static void test_hostile_numbers(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_random),
-        cmocka_unit_test(test_sparse_vocabulary),
-        cmocka_unit_test(test_clusters),
-        cmocka_unit_test(test_odd_tokens),
-        cmocka_unit_test(test_small_shapes),
-        cmocka_unit_test(test_regions),
-        cmocka_unit_test(test_hub),
-        cmocka_unit_test(test_wide_groups),
-        cmocka_unit_test(test_smaller),
-        cmocka_unit_test(test_bit_flips),
-        cmocka_unit_test(test_hostile_numbers),
+        cmocka_unit_test(test_random),       cmocka_unit_test(test_sparse_vocabulary),
+        cmocka_unit_test(test_clusters),     cmocka_unit_test(test_odd_tokens),
+        cmocka_unit_test(test_small_shapes), cmocka_unit_test(test_regions),
+        cmocka_unit_test(test_literal),      cmocka_unit_test(test_hub),
+        cmocka_unit_test(test_wide_groups),  cmocka_unit_test(test_smaller),
+        cmocka_unit_test(test_bit_flips),    cmocka_unit_test(test_hostile_numbers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -19,6 +19,25 @@ static bool starts_with(const test_key *k, const uint32_t *prefix, uint32_t n)
     return n == 0 || (k->n >= n && memcmp(k->tokens, prefix, n * sizeof *prefix) == 0);
 }
 
+/* Siblings, asked about together and one by one. */
+static void check_many(const ft_trie *t, ft_range r)
+{
+    uint64_t nodes[FT_MANY] = {0};
+    ft_range children[FT_MANY];
+    uint8_t flags[FT_MANY];
+    const uint32_t n = r.count < FT_MANY ? (uint32_t)r.count : FT_MANY;
+    for (uint32_t i = 0; i < n; i++)
+        nodes[i] = r.first + i;
+    t->ops->children_many(t, nodes, n, children);
+    t->ops->flags_many(t, nodes, n, flags);
+    for (uint32_t i = 0; i < n; i++) {
+        const ft_range one = t->ops->children(t, nodes[i]);
+        assert_int_equal(children[i].count, one.count);
+        assert_true(one.count == 0 || children[i].first == one.first);
+        assert_int_equal(flags[i], t->ops->flags(t, nodes[i]));
+    }
+}
+
 /* The children of a prefix, from the sorted keys first to last - 1 that start with it.
  */
 static void check_children(const keyset *s, uint64_t first, uint64_t last,
@@ -57,6 +76,7 @@ static void check_children(const keyset *s, uint64_t first, uint64_t last,
         for (uint64_t j = 1; j + 1 < r.count; j++)
             assert_true(labels[j] > labels[j - 1] && labels[j] < labels[j + 1]);
     }
+    check_many(t, r);
     free(labels);
 }
 

@@ -1,0 +1,626 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The view of the layout "compact". The handle of a node of region 0 is its
+ * number; that of another is its slot, behind those. All nodes of a step are of one
+ * level, so of one region: its parameters are the same for every thread. Tables are
+ * made once an engine: from token to code and back, in place of token sets and classes;
+ * and where every sixteenth sibling group starts, with the groups before each block,
+ * since one thread that looks for a group word by word keeps 31 waiting. Where sixteen
+ * groups span many words, all their starts are listed (the sparse blocks of Okanohara
+ * and Sadakane's darray): under a bit a node together. The file is long because a view
+ * is one struct, tables and all.
+ */
+#ifndef FT_GPU_COMPACT_VIEW_CUH
+#define FT_GPU_COMPACT_VIEW_CUH
+
+#include <cuda_pipeline.h>
+
+#include "views.cuh"
+
+extern "C" {
+#include "trie/compact.h"
+}
+
+namespace ft
+{
+
+/* A region as a step needs it: nodes of its levels, and the codes into them. */
+struct region_view {
+    uint64_t end; /* slot behind its last node */
+    uint32_t level;
+    uint32_t n_tokens;   /* of its set; the codes from there on are literal */
+    uint32_t n_literals; /* tokens below this, outside the set, have such codes */
+    uint32_t width[FT_CODE_CLASSES], base[FT_CODE_CLASSES];
+    const uint32_t *token_of; /* by code */
+    const uint32_t *codes;    /* by token; where ids are too many for that, by rank */
+    const uint32_t *tokens;   /* then: the tokens, ascending; else NULL */
+};
+
+enum : uint64_t {
+    MAX_TABLE = 1 << 26, /* ids of a table over all ids */
+    GROUPS_A_START = 16,
+    LONG_SPAN = 256 /* slots of GROUPS_A_START groups, beyond which starts are listed */
+};
+
+/* Where GROUPS_A_START groups start. */
+struct group_start {
+    uint32_t slot; /* of the first */
+    uint32_t list; /* all their starts and the next one's, in `lists`; NOT_LISTED */
+};
+
+enum : uint32_t { NOT_LISTED = ~0u };
+
+struct compact_view {
+    region_view region[FT_COMPACT_REGIONS];
+    uint32_t n_regions;
+    uint32_t n_ids; /* of the tables by token */
+    uint64_t n_top; /* nodes of region 0 */
+    const ft_compact_root_block *root_blocks;
+    const ft_compact_block *blocks;
+    const ft_compact_super *supers;
+    const uint64_t *siblings, *sibling_rank;
+    uint64_t last_rank; /* entry of sibling_rank */
+    const ft_code_classes *classes;
+    const uint32_t *bits; /* the codes */
+
+    /* NULL where slots need more than 32 bits. */
+    const group_start *starts; /* of every GROUPS_A_START-th group, and the end */
+    const uint32_t *lists;
+    const uint32_t *groups;      /* before each block's first child */
+    const uint32_t *root_groups; /* before each root block's */
+
+    static ft_status make_tables(ft_device_index *d, ft_error *err);
+    static ft_status make_starts(ft_device_index *d, ft_error *err);
+    static compact_view of(const ft_device_index *d);
+
+    /* Region of the nodes of a level; 0 is the root's and its children's. */
+    __device__ const region_view &region_of(uint32_t level) const
+    {
+        uint32_t r = 0;
+#pragma unroll
+        for (uint32_t i = 1; i < FT_COMPACT_REGIONS; i++)
+            r += i < n_regions && level >= region[i].level;
+        return region[r];
+    }
+
+    /* Group number k from `slot` on, as slots, where it and the next one's start lie in
+     * the first words: mostly so below the top, and a single access. */
+    __device__ bool near_group(uint64_t slot, unsigned k, uint64_t end,
+                               ft_range *r) const
+    {
+        enum { WORDS = 4 };
+        const uint64_t first = slot / 64, last = end / 64;
+        uint64_t w[WORDS];
+#pragma unroll
+        for (int i = 0; i < WORDS; i++)
+            w[i] = first + i <= last ? siblings[first + i] : 0;
+        w[0] &= ~ft_low_mask(slot % 64);
+        uint64_t in = w[0], after = w[1]; /* the group's word, the next one */
+        unsigned at = 0;
+#pragma unroll
+        for (int i = 0; i + 1 < WORDS; i++) {
+            const unsigned n = __popcll(w[i]);
+            if (at < (unsigned)i || k < n)
+                continue;
+            k -= n;
+            at = i + 1;
+            in = w[i + 1];
+            after = i + 2 < WORDS ? w[i + 2] : 0;
+        }
+        if (k >= (unsigned)__popcll(in))
+            return false;
+        const unsigned bit = ft_select_in_word(in, k);
+        const uint64_t rest = in & ~ft_low_mask(bit) & ~((uint64_t)1 << bit);
+        if (!rest && !after)
+            return false;
+        const uint64_t start = (first + at) * 64 + bit;
+        const uint64_t next = rest ? (first + at) * 64 + ft_lowest_bit(rest)
+                                   : (first + at + 1) * 64 + ft_lowest_bit(after);
+        *r = {start, (next < end ? next : end) - start};
+        return true;
+    }
+
+    /* Group number k of sibling groups from `slot` on, as slots; `end` is the region's.
+     * Mostly near; else the ranks say where. */
+    __device__ ft_range group(uint64_t slot, unsigned k, uint64_t end) const
+    {
+        uint64_t word = slot / 64;
+        uint64_t w = siblings[word] & ~ft_low_mask(slot % 64);
+        unsigned n = __popcll(w);
+#pragma unroll 1
+        for (int i = 0; n <= k && i < 16; i++) {
+            k -= n;
+            w = siblings[++word];
+            n = __popcll(w);
+        }
+        if (n <= k)
+            w = far(&word, &k, n);
+        const unsigned bit = ft_select_in_word(w, k);
+        const uint64_t first = word * 64 + bit;
+        w &= ~ft_low_mask(bit) & ~((uint64_t)1 << bit);
+        if (!w)
+            w = siblings[++word];
+#pragma unroll 1
+        for (int i = 0; !w && i < 16; i++)
+            w = siblings[++word];
+        if (!w) {
+            unsigned none = 0;
+            w = far(&word, &none, 0);
+        }
+        const uint64_t next = word * 64 + ft_lowest_bit(w);
+        return {first, (next < end ? next : end) - first};
+    }
+
+    /* The word with set bit number *k counted from word *word on, which has n <= *k. */
+    __device__ uint64_t far(uint64_t *word, unsigned *k, unsigned n) const
+    {
+        uint64_t at = *word + 1, left = *k - n, w = 0;
+#pragma unroll 1
+        for (; at % FT_SIBLING_RANK; at++) {
+            w = siblings[at];
+            const unsigned here = __popcll(w);
+            if (here > left)
+                goto found;
+            left -= here;
+        }
+        {
+            uint64_t lo = at / FT_SIBLING_RANK, hi = last_rank;
+            left += sibling_rank[lo];
+#pragma unroll 1
+            while (lo < hi) {
+                const uint64_t mid = (lo + hi + 1) / 2;
+                if (sibling_rank[mid] <= left)
+                    lo = mid;
+                else
+                    hi = mid - 1;
+            }
+            left -= sibling_rank[lo];
+#pragma unroll 1
+            for (at = lo * FT_SIBLING_RANK;; at++) {
+                w = siblings[at];
+                const unsigned here = __popcll(w);
+                if (here > left)
+                    break;
+                left -= here;
+            }
+        }
+    found:
+        *word = at;
+        *k = (unsigned)left;
+        return w;
+    }
+
+    __device__ ft_range children(uint64_t parent, uint32_t step) const
+    {
+        if (step == 0)
+            return {1, n_top - 1};
+        const uint64_t end = region_of(step + 1).end;
+        uint64_t slot;
+        unsigned k;
+        const uint32_t *group_of = nullptr; /* before the block's first child */
+        if (step == 1) {
+            const uint64_t block = parent / FT_COMPACT_ROOT_BLOCK;
+            const ft_compact_root_block b = root_blocks[block];
+            const unsigned at = parent % FT_COMPACT_ROOT_BLOCK;
+            if (!(b.child >> at & 1))
+                return {0, 0};
+            slot = b.first_child;
+            k = __popc(b.child & ((1u << at) - 1));
+            if (starts)
+                group_of = &root_groups[block];
+        } else {
+            const uint64_t own = parent - n_top, block = own / FT_COMPACT_BLOCK;
+            const ft_compact_block b = blocks[block];
+            const unsigned at = own % FT_COMPACT_BLOCK;
+            if (!(b.child[at / 64] >> at % 64 & 1))
+                return {0, 0};
+            slot = supers[block / FT_COMPACT_SUPER].first_child + b.first_child;
+            k = ft_bits_rank(b.child, ft_bits_before(at));
+            if (starts)
+                group_of = &groups[block];
+            ft_range near;
+            if (near_group(slot, k, end, &near))
+                return {n_top + near.first, near.count};
+        }
+        if (group_of) {
+            const uint32_t g = *group_of + k;
+            const group_start s = starts[g / GROUPS_A_START];
+            k = g % GROUPS_A_START;
+            slot = s.slot;
+            if (s.list != NOT_LISTED) {
+                const uint64_t first = lists[s.list + k], next = lists[s.list + k + 1];
+                return {n_top + first, (next < end ? next : end) - first};
+            }
+        }
+        ft_range r = group(slot, k, end);
+        r.first += n_top;
+        return r;
+    }
+
+    __device__ uint32_t code(uint32_t token, uint32_t step) const
+    {
+        const region_view &r = region_of(step + 1);
+        if (token < n_ids)
+            return r.codes[token];
+        if (!r.tokens)
+            return FT_NO_TOKEN;
+        uint32_t lo = 0, n = r.n_tokens;
+#pragma unroll 1
+        while (n > 1) {
+            const uint32_t half = n / 2;
+            lo += r.tokens[lo + half - 1] < token ? half : 0;
+            n -= half;
+        }
+        if (r.n_tokens && r.tokens[lo] == token)
+            return r.codes[lo];
+        return token < r.n_literals ? r.n_tokens + token : FT_NO_TOKEN;
+    }
+
+    __device__ static uint32_t token(const region_view &r, uint32_t code)
+    {
+        return code < r.n_tokens ? r.token_of[code] : code - r.n_tokens;
+    }
+
+    __device__ void fetch_code(uint32_t token, uint32_t step, uint32_t *to) const
+    {
+        if (token < n_ids)
+            __pipeline_memcpy_async(to, &region_of(step + 1).codes[token], 4);
+    }
+
+    __device__ uint32_t code(uint32_t token, uint32_t step, uint32_t fetched) const
+    {
+        return token < n_ids ? fetched : code(token, step);
+    }
+
+    /* Lines of the first child's; of most nodes there are no others. */
+    __device__ void fetch_edges(uint64_t first, uint32_t step) const
+    {
+        if (step == 0)
+            return;
+        const uint64_t block = (first - n_top) / FT_COMPACT_BLOCK;
+        fetch_far(&classes[block]);
+        fetch_far(&blocks[block]);
+    }
+
+    __device__ uint32_t code_of(uint64_t child, uint32_t step) const
+    {
+        unsigned hint;
+        return edge(child, step, false, &hint);
+    }
+
+    /* `flags` asks for all of them, while the code is on its way. */
+    __device__ uint32_t edge(uint64_t child, uint32_t step, bool flags,
+                             unsigned *hint) const
+    {
+        *hint = EDGE_UNKNOWN;
+        if (step == 0)
+            return (uint32_t)(child - 1);
+        const region_view &r = region_of(step + 1);
+        const uint64_t slot = child - n_top, block = slot / FT_COMPACT_BLOCK;
+        const unsigned at = slot % FT_COMPACT_BLOCK, bit = at % 64;
+        const bool second = at >= 64;
+        const ft_compact_block &b = blocks[block];
+        const ulonglong2 *c = (const ulonglong2 *)&classes[block];
+        const ulonglong2 lows = c[0], highs = c[1]; /* two accesses, not four */
+        const uint64_t low = second ? lows.y : lows.x;
+        const uint64_t high = second ? highs.y : highs.x;
+        unsigned n_low = 0, n_high = 0, n_both = 0;
+        if (second) {
+            n_low = __popcll(lows.x);
+            n_high = __popcll(highs.x);
+            n_both = __popcll(lows.x & highs.x);
+        }
+        const uint64_t before = ft_low_mask(bit);
+        n_low += __popcll(low & before);
+        n_high += __popcll(high & before);
+        n_both += __popcll(low & high & before);
+        const unsigned cls = (unsigned)(low >> bit & 1) | (unsigned)(high >> bit & 1)
+                                                              << 1;
+        const bool inner = b.child[second] >> bit & 1;
+        const uint32_t places = (at - n_low - n_high + n_both) * r.width[0] +
+                                (n_low - n_both) * r.width[1] +
+                                (n_high - n_both) * r.width[2] + n_both * r.width[3];
+        const unsigned width = r.width[cls];
+        const uint64_t codes = supers[block / FT_COMPACT_SUPER].codes + b.codes;
+        const uint64_t place = codes + places;
+        const uint32_t *w = bits + place / 32;
+        const uint64_t end_bit = codes - parents_from(b, at);
+        const uint32_t ends = flags && inner ? bits[end_bit / 32] : 0;
+        const uint32_t v = __funnelshift_r(w[0], w[1], place % 32);
+        *hint = !inner                     ? EDGE_LEAF
+                : !flags                   ? EDGE_INNER
+                : ends >> end_bit % 32 & 1 ? EDGE_INNER_END
+                                           : EDGE_INNER_NO_END;
+        return r.base[cls] + (width == 32 ? v : v & ((1u << width) - 1));
+    }
+
+    __device__ unsigned flags(uint64_t child, uint32_t step) const
+    {
+        return flags(child, step, EDGE_UNKNOWN);
+    }
+
+    __device__ unsigned flags(uint64_t child, uint32_t step, unsigned hint) const
+    {
+        if (step == 0) {
+            const ft_compact_root_block b = root_blocks[child / FT_COMPACT_ROOT_BLOCK];
+            const unsigned at = child % FT_COMPACT_ROOT_BLOCK;
+            return (b.terminal >> at & 1 ? FT_NODE_TERMINAL : 0) |
+                   (b.child >> at & 1 ? FT_NODE_HAS_CHILDREN : 0);
+        }
+        if (hint == EDGE_LEAF)
+            return FT_NODE_TERMINAL; /* a leaf ends a key */
+        if (hint == EDGE_INNER_END)
+            return FT_NODE_HAS_CHILDREN | FT_NODE_TERMINAL;
+        if (hint == EDGE_INNER_NO_END)
+            return FT_NODE_HAS_CHILDREN;
+        const uint64_t slot = child - n_top, block = slot / FT_COMPACT_BLOCK;
+        const unsigned at = slot % FT_COMPACT_BLOCK;
+        const ft_compact_block &b = blocks[block];
+        if (!(b.child[at / 64] >> at % 64 & 1))
+            return FT_NODE_TERMINAL;
+        const uint64_t bit =
+            supers[block / FT_COMPACT_SUPER].codes + b.codes - parents_from(b, at);
+        return FT_NODE_HAS_CHILDREN |
+               (bits[bit / 32] >> bit % 32 & 1 ? FT_NODE_TERMINAL : 0);
+    }
+
+    /* A block's nodes with children from `at` on: a bit for each of its nodes with
+     * children, whether it ends a key, lies right before the block's codes. */
+    static __device__ unsigned parents_from(const ft_compact_block &b, unsigned at)
+    {
+        return __popcll(b.child[0]) + __popcll(b.child[1]) -
+               ft_bits_rank(b.child, ft_bits_before(at));
+    }
+
+    __device__ uint64_t find(ft_range range, uint32_t wanted, uint32_t step) const
+    {
+        if (step == 0) {
+            const uint32_t rank = code(wanted, 0);
+            return rank == FT_NO_TOKEN ? UINT64_MAX : 1 + (uint64_t)rank;
+        }
+        const region_view &r = region_of(step + 1);
+        uint64_t lo = range.first, n = range.count;
+#pragma unroll 1
+        while (n > 1) {
+            const uint64_t half = n / 2;
+            lo += token(r, code_of(lo + half - 1, step)) < wanted ? half : 0;
+            n -= half;
+        }
+        return n && token(r, code_of(lo, step)) == wanted ? lo : UINT64_MAX;
+    }
+};
+
+/* Groups that start before a slot. */
+static __device__ uint64_t groups_before(const compact_view &v, uint64_t slot)
+{
+    uint64_t word = slot / 64 / FT_SIBLING_RANK * FT_SIBLING_RANK;
+    uint64_t n = v.sibling_rank[word / FT_SIBLING_RANK];
+    for (; word < slot / 64; word++)
+        n += __popcll(v.siblings[word]);
+    return n + __popcll(v.siblings[word] & ft_low_mask(slot % 64));
+}
+
+/* Fill the slots of the view's starts (a thread an entry of the ranks), groups and
+ * root_groups. */
+static __global__ void fill_starts(const __grid_constant__ compact_view v,
+                                   uint64_t n_words, uint64_t n_slots,
+                                   uint64_t n_starts, group_start *starts,
+                                   uint64_t n_blocks, uint32_t *groups,
+                                   uint64_t n_root_blocks, uint32_t *root_groups)
+{
+    const uint64_t thread = blockIdx.x * (uint64_t)blockDim.x + threadIdx.x;
+    const uint64_t n_threads = gridDim.x * (uint64_t)blockDim.x;
+    for (uint64_t i = thread; i <= v.last_rank; i += n_threads) {
+        uint64_t group = v.sibling_rank[i];
+        for (uint64_t word = i * FT_SIBLING_RANK;
+             word < (i + 1) * FT_SIBLING_RANK && word < n_words; word++)
+            for (uint64_t w = v.siblings[word]; w; w &= w - 1, group++)
+                if (group % GROUPS_A_START == 0)
+                    starts[group / GROUPS_A_START].slot =
+                        (uint32_t)(word * 64 + ft_lowest_bit(w));
+    }
+    if (thread == 0)
+        starts[n_starts].slot = (uint32_t)n_slots;
+    for (uint64_t i = thread; i < n_blocks; i += n_threads)
+        groups[i] = (uint32_t)groups_before(
+            v, v.supers[i / FT_COMPACT_SUPER].first_child + v.blocks[i].first_child);
+    for (uint64_t i = thread; i < n_root_blocks; i += n_threads)
+        root_groups[i] = (uint32_t)groups_before(v, v.root_blocks[i].first_child);
+}
+
+/* List the starts that are far apart, and count them; lists NULL: only count. */
+static __global__ void fill_lists(const __grid_constant__ compact_view v,
+                                  uint64_t n_starts, group_start *starts,
+                                  uint32_t *lists, uint32_t *n_lists)
+{
+    const uint64_t n_threads = gridDim.x * (uint64_t)blockDim.x;
+    for (uint64_t i = blockIdx.x * (uint64_t)blockDim.x + threadIdx.x; i < n_starts;
+         i += n_threads) {
+        const uint64_t from = starts[i].slot, to = starts[i + 1].slot;
+        starts[i].list = NOT_LISTED;
+        if (to - from <= LONG_SPAN)
+            continue;
+        const uint32_t at = atomicAdd(n_lists, 1u) * (GROUPS_A_START + 1);
+        if (!lists)
+            continue;
+        starts[i].list = at;
+        uint32_t n = 0;
+        for (uint64_t word = from / 64; word * 64 < to; word++)
+            for (uint64_t w = v.siblings[word]; w; w &= w - 1) {
+                const uint64_t slot = word * 64 + ft_lowest_bit(w);
+                if (slot >= from && slot < to)
+                    lists[at + n++] = (uint32_t)slot;
+            }
+        for (; n <= GROUPS_A_START; n++)
+            lists[at + n] = (uint32_t)to;
+    }
+}
+
+/* Words of sibling bits that hold slots. */
+static uint64_t n_slot_words(const ft_compact *l)
+{
+    return l->n_blocks * (FT_COMPACT_BLOCK / 64);
+}
+
+static bool has_starts(const ft_compact *l)
+{
+    return l->n_blocks > 0 && l->n_blocks * FT_COMPACT_BLOCK < UINT32_MAX;
+}
+
+/* Entries of the starts, less the end. */
+static uint64_t n_starts(const ft_compact *l)
+{
+    uint64_t word = ft_compact_n_ranks(l->n_blocks) - 1;
+    uint64_t n_groups = l->sibling_rank[word];
+    for (word *= FT_SIBLING_RANK; word < n_slot_words(l); word++)
+        n_groups += ft_popcount(l->siblings[word]);
+    return (n_groups + GROUPS_A_START - 1) / GROUPS_A_START;
+}
+
+/* Where a region's tables lie in the device's one allocation, in u32. */
+struct table_places {
+    uint64_t token_of, codes, tokens, end;
+};
+
+static table_places places_of(const ft_region *r, uint32_t n_ids, uint64_t from)
+{
+    table_places p;
+    p.token_of = from;
+    p.codes = p.token_of + r->set.n;
+    p.tokens = p.codes + (n_ids ? n_ids : r->set.n);
+    p.end = p.tokens + (n_ids ? 0 : r->set.n);
+    return p;
+}
+
+static uint32_t n_table_ids(const ft_device_index *d)
+{
+    return d->trie->max_token < MAX_TABLE ? d->trie->max_token + 1 : 0;
+}
+
+inline ft_status compact_view::make_tables(ft_device_index *d, ft_error *err)
+{
+    const ft_compact *l = (const ft_compact *)d->trie->layout;
+    const uint32_t n_ids = n_table_ids(d);
+    uint64_t n = 0;
+    for (uint32_t i = 0; i < l->n_regions; i++)
+        n = places_of(&l->region[i], n_ids, n).end;
+    uint32_t *tables = (uint32_t *)ft_calloc(n, 4, err);
+    if (!tables)
+        return FT_ENOMEM;
+    uint64_t from = 0;
+    for (uint32_t i = 0; i < l->n_regions; i++) {
+        const ft_region *r = &l->region[i];
+        const table_places p = places_of(r, n_ids, from);
+        from = p.end;
+        for (uint32_t id = 0; id < n_ids; id++)
+            tables[p.codes + id] = r->literal ? r->set.n + id : FT_NO_TOKEN;
+        for (uint32_t k = 0; k < r->set.n; k++) {
+            const uint32_t token = ft_token_set_select(&r->set, k);
+            const uint32_t code =
+                i == 0 ? k : ft_token_classes_place(&r->classes, k).code;
+            tables[p.token_of + code] = token;
+            tables[p.codes + (n_ids ? token : k)] = code;
+            if (!n_ids)
+                tables[p.tokens + k] = token;
+        }
+    }
+    ft_status st = FT_CUDA(err, cudaMalloc(&d->tables, n * 4 + 4));
+    if (st == FT_OK)
+        st = FT_CUDA(err, cudaMemcpy(d->tables, tables, n * 4, cudaMemcpyHostToDevice));
+    free(tables);
+    return st == FT_OK && has_starts(l) ? make_starts(d, err) : st;
+}
+
+/* d->starts: group_start[n_starts + 1], groups, root_groups; d->lists. */
+inline ft_status compact_view::make_starts(ft_device_index *d, ft_error *err)
+{
+    enum { BLOCKS = 1056, THREADS = 256 };
+    const ft_compact *l = (const ft_compact *)d->trie->layout;
+    const uint64_t n = n_starts(l);
+    uint32_t *counter = NULL, n_lists = 0;
+    ft_status st = FT_CUDA(err, cudaMalloc(&d->starts, 8 * (n + 1) + 4 * l->n_blocks +
+                                                           4 * l->n_root_blocks));
+    if (st == FT_OK)
+        st = FT_CUDA(err, cudaMalloc(&counter, 4));
+    if (st == FT_OK)
+        st = FT_CUDA(err, cudaMemset(counter, 0, 4));
+    if (st != FT_OK) {
+        cudaFree(counter);
+        return st;
+    }
+    const compact_view v = of(d);
+    group_start *starts = (group_start *)v.starts;
+    fill_starts<<<BLOCKS, THREADS>>>(v, n_slot_words(l), l->n_blocks * FT_COMPACT_BLOCK,
+                                     n, starts, l->n_blocks, (uint32_t *)v.groups,
+                                     l->n_root_blocks, (uint32_t *)v.root_groups);
+    fill_lists<<<BLOCKS, THREADS>>>(v, n, starts, NULL, counter);
+    st = FT_CUDA(err, cudaGetLastError());
+    if (st == FT_OK)
+        st = FT_CUDA(err, cudaMemcpy(&n_lists, counter, 4, cudaMemcpyDeviceToHost));
+    if (st == FT_OK)
+        st = FT_CUDA(err,
+                     cudaMalloc(&d->lists, 4ull * (GROUPS_A_START + 1) * n_lists + 4));
+    if (st == FT_OK)
+        st = FT_CUDA(err, cudaMemset(counter, 0, 4));
+    if (st == FT_OK) {
+        fill_lists<<<BLOCKS, THREADS>>>(v, n, starts, d->lists, counter);
+        st = FT_CUDA(err, cudaGetLastError());
+    }
+    if (st == FT_OK)
+        st = FT_CUDA(err, cudaDeviceSynchronize());
+    cudaFree(counter);
+    return st;
+}
+
+inline compact_view compact_view::of(const ft_device_index *d)
+{
+    const ft_compact *l = (const ft_compact *)d->trie->layout;
+    compact_view v = {};
+    v.n_regions = l->n_regions;
+    v.n_ids = n_table_ids(d);
+    v.n_top = l->n_root_children + 1;
+    uint64_t from = 0;
+    for (uint32_t i = 0; i < l->n_regions; i++) {
+        const ft_region *r = &l->region[i];
+        region_view *to = &v.region[i];
+        const table_places p = places_of(r, v.n_ids, from);
+        from = p.end;
+        to->end = r->slot + r->n_nodes;
+        to->level = r->level;
+        to->n_tokens = r->set.n;
+        to->n_literals = r->literal ? (uint32_t)r->set.n_ids : 0;
+        for (int c = 0; c < FT_CODE_CLASSES; c++) {
+            to->width[c] = r->width[c];
+            to->base[c] = i ? r->classes.base[c] : 0;
+        }
+        to->token_of = d->tables + p.token_of;
+        to->codes = d->tables + p.codes;
+        to->tokens = v.n_ids ? NULL : d->tables + p.tokens;
+    }
+    v.root_blocks = l->root_blocks;
+    v.blocks = l->blocks;
+    v.supers = l->supers;
+    v.siblings = l->siblings;
+    v.sibling_rank = l->sibling_rank;
+    v.last_rank = ft_compact_n_ranks(l->n_blocks) - 1;
+    v.classes = l->code_classes;
+    v.bits = (const uint32_t *)l->codes;
+    if (has_starts(l)) {
+        v.starts = (const group_start *)d->starts;
+        v.groups = (const uint32_t *)(v.starts + n_starts(l) + 1);
+        v.root_groups = v.groups + l->n_blocks;
+        v.lists = d->lists;
+    }
+    ft_on_device(d, &v.root_blocks);
+    ft_on_device(d, &v.blocks);
+    ft_on_device(d, &v.supers);
+    ft_on_device(d, &v.siblings);
+    ft_on_device(d, &v.sibling_rank);
+    ft_on_device(d, &v.classes);
+    ft_on_device(d, &v.bits);
+    return v;
+}
+
+} // namespace ft
+
+#endif
