@@ -47,7 +47,7 @@ static inline uint64_t walk_codes(const ft_trie *t, ft_range r)
 /* Nodes asked about together: what each says alone. */
 static inline void walk_many(const ft_trie *t, ft_range r)
 {
-    uint64_t nodes[FT_MANY];
+    uint64_t nodes[FT_MANY] = {0};
     ft_range children[FT_MANY];
     uint8_t flags[FT_MANY];
     const uint32_t n = r.count < FT_MANY ? (uint32_t)r.count : FT_MANY;
@@ -64,7 +64,7 @@ static inline void walk_many(const ft_trie *t, ft_range r)
     }
 }
 
-/* Codes of tokens are those of the edges that they are on. */
+/* Codes of tokens that may be on no edge. */
 static inline uint64_t walk_tokens(const ft_trie *t)
 {
     static const uint32_t tokens[] = {0, 1, 65535, 65536, 0xFFFFFFFE, 0xFFFFFFFF};
@@ -78,8 +78,9 @@ static inline uint64_t walk_tokens(const ft_trie *t)
     return sum;
 }
 
-/* Labels and searches among the children in r. */
-static inline uint64_t walk_children(const ft_trie *t, ft_range r)
+/* Labels and searches among the children in r, whose level counts where edges have
+ * codes: those of their tokens. */
+static inline uint64_t walk_children(const ft_trie *t, ft_range r, uint32_t level)
 {
     uint64_t sum = 0;
     uint32_t *labels = malloc(r.count * sizeof *labels + 1);
@@ -87,6 +88,10 @@ static inline uint64_t walk_children(const ft_trie *t, ft_range r)
     for (uint64_t i = 0; i < r.count; i++) {
         sum += t->ops->find(t, r, labels[i]);
         if (labels[i] > t->max_token)
+            abort();
+        uint32_t code;
+        t->ops->codes(t, r.first + i, 1, &code);
+        if (t->ops->code && t->ops->code(t, labels[i], level) != code)
             abort();
     }
     if (r.count > 1) {
@@ -115,7 +120,7 @@ static inline uint64_t walk_tail(const ft_trie *t, ft_range r, uint64_t *budget)
             next.first != v.children.first || next.count + v.terminal != 1 ||
             flags != (v.terminal ? FT_NODE_TERMINAL : FT_NODE_HAS_CHILDREN))
             abort();
-        sum += walk_children(t, r) + t->ops->before(t, node, node);
+        sum += walk_children(t, r, 0) + t->ops->before(t, node, node);
         if (t->has_ids)
             sum += t->ops->terminal_rank(t, node) + ft_trie_key_number(t, node);
         r = next;
@@ -125,8 +130,13 @@ static inline uint64_t walk_tail(const ft_trie *t, ft_range r, uint64_t *budget)
 
 static inline uint64_t walk_nodes(const ft_trie *t, uint64_t budget)
 {
-    uint64_t sum = 0, place = t->ops->seek(t, 0);
+    uint64_t sum = 0, place = t->ops->seek(t, 0), level_end = 1;
+    uint32_t level = 1; /* of the node's children */
     for (uint64_t node = 0; node < t->n_numbered && budget; node++) {
+        if (node == level_end) {
+            level_end = t->ops->seek(t, node);
+            level++;
+        }
         const ft_range r = t->ops->children(t, node);
         const ft_visit v = t->ops->visit(t, node, &place);
         const unsigned flags = t->ops->flags(t, node);
@@ -144,7 +154,7 @@ static inline uint64_t walk_nodes(const ft_trie *t, uint64_t budget)
         if (r.count && (v.children.first != r.first || r.first <= node ||
                         r.first >= t->n_numbered || r.count > t->n_numbered - r.first))
             abort();
-        sum += r.count ? walk_children(t, r) : t->ops->find(t, r, 0);
+        sum += r.count ? walk_children(t, r, level) : t->ops->find(t, r, 0);
         if (t->has_ids)
             sum += t->ops->terminal_rank(t, node) + ft_trie_key_number(t, node);
         budget -= r.count < budget ? r.count : budget;

@@ -8,7 +8,7 @@
 
 #include "../fuzz/walk_index.h"
 #include "base/score.h"
-#include "trie/compact_format.h"
+#include "trie/token_set.h"
 #include "trie/format.h"
 #include "trie/probe.h"
 
@@ -522,6 +522,86 @@ static void test_bit_flips(void **state)
     flip_bits(1);
 }
 
+static void refuse_region(ft_buf *file, const char *what)
+{
+    ft_error err = {0};
+    assert_int_equal(try_open(file, &err), FT_EFORMAT);
+    assert_message(err, "small: section regions: region 1: ");
+    assert_message(err, what);
+}
+
+/* Wrong numbers of a region with literal codes: each refused for what it is, so that
+ * none gets by where the sizes of the sections happen to agree. */
+static void test_wrong_region(void **state)
+{
+    static const char last[] = "its last class is wrong";
+    static const struct {
+        size_t at;
+        uint32_t add; /* mod 2^32 */
+        const char *what;
+    } wrong[] = {
+        {offsetof(ft_compact_region, n_nodes), 1, "nodes out of range"},
+        {offsetof(ft_compact_region, level), -1u, "level out of range"},
+        {offsetof(ft_compact_region, level), 1000, "level out of range"},
+        {offsetof(ft_compact_region, n_tokens), 1, "do not add up to its tokens"},
+        {offsetof(ft_compact_region, n_tokens), 1u << 31, "more tokens than there are"},
+        {offsetof(ft_compact_region, size), 1, "more codes than its width has"},
+        {offsetof(ft_compact_region, size), -1u, "do not add up to its tokens"},
+        {offsetof(ft_compact_region, width), 33, "more codes than its width has"},
+        {offsetof(ft_compact_region, width[3]), 1, last},
+        {offsetof(ft_compact_region, width[3]), -1u, last},
+    };
+    ft_buf file = {0};
+    (void)state;
+    make_small(&file, 1, 0);
+    ft_index_front *f = (ft_index_front *)file.data;
+    uint8_t *at = file.data + f->table[0].offset + sizeof(ft_compact_region);
+    ft_compact_region good, r;
+    memcpy(&good, at, sizeof good);
+    for (unsigned i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        uint32_t v;
+        memcpy(&v, at + wrong[i].at, sizeof v);
+        v += wrong[i].add;
+        memcpy(at + wrong[i].at, &v, sizeof v);
+        refuse_region(&file, wrong[i].what);
+        memcpy(at, &good, sizeof good);
+    }
+
+    /* No token has a code. */
+    r = (ft_compact_region){.n_nodes = good.n_nodes, .level = good.level};
+    memcpy(at, &r, sizeof r);
+    refuse_region(&file, last);
+
+    /* Codes of literal tokens would be 2^32 and more. */
+    r = good;
+    r.width[FT_CODE_CLASSES - 1] = 32;
+    memcpy(at, &r, sizeof r);
+    f->header.max_token = UINT32_MAX - 1;
+    refuse_region(&file, last);
+    ft_buf_free(&file);
+}
+
+/* Bits behind the low ones of a sparse set's members. */
+static void test_set_padding(void **state)
+{
+    ft_buf file = {0};
+    ft_error err = {0};
+    (void)state;
+    make_small(&file, 1700, 0);
+    const ft_index_front *f = (const ft_index_front *)file.data;
+    ft_compact_region root;
+    memcpy(&root, file.data + f->table[0].offset, sizeof root);
+    assert_int_equal(f->table[1].type, FT_SECTION_TOKEN_SETS);
+    uint64_t *low = (uint64_t *)(file.data + f->table[1].offset);
+    const ft_token_set s =
+        ft_token_set_at(root.n_tokens, (uint64_t)f->header.max_token + 1, low);
+    assert_ptr_equal(s.low, low);
+    low[ft_words((uint64_t)s.n * s.low_bits)] = 1;
+    assert_int_equal(try_open(&file, &err), FT_EFORMAT);
+    assert_message(err, "small: section token-sets: region 0: bits beyond the last");
+    ft_buf_free(&file);
+}
+
 /* Every word of the table and the regions set to hostile numbers. */
 static void test_hostile_numbers(void **state)
 {
@@ -562,7 +642,8 @@ int main(void)
         cmocka_unit_test(test_small_shapes), cmocka_unit_test(test_regions),
         cmocka_unit_test(test_literal),      cmocka_unit_test(test_hub),
         cmocka_unit_test(test_wide_groups),  cmocka_unit_test(test_smaller),
-        cmocka_unit_test(test_bit_flips),    cmocka_unit_test(test_hostile_numbers),
+        cmocka_unit_test(test_bit_flips),    cmocka_unit_test(test_wrong_region),
+        cmocka_unit_test(test_set_padding),  cmocka_unit_test(test_hostile_numbers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
