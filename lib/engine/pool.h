@@ -2,8 +2,8 @@
  *
  * A leader and its helpers. The leader (the caller) shares out a job; helpers that are
  * awake join in, and the leader waits only for those that have joined. A helper that
- * the system has put off holds nobody up, so a search on a busy machine is never slower
- * for having asked for more threads.
+ * wakes up late holds nobody up. One that the system puts off in the midst of its share
+ * does: with more threads than idle processors a search can be slower than with one.
  */
 #ifndef FT_ENGINE_POOL_H
 #define FT_ENGINE_POOL_H

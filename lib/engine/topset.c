@@ -72,7 +72,7 @@ static void select_keys(uint64_t *keys, uint64_t n, uint64_t k)
         uint64_t at[3];
         for (int i = 0; i < 3; i++) {
             seed = seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-            at[i] = lo + (seed >> 33) % (hi - lo);
+            at[i] = lo + ((seed >> 32) * (hi - lo) >> 32);
         }
         const uint64_t a = keys[at[0]], b = keys[at[1]], c = keys[at[2]];
         const uint64_t m = (a < b) == (b < c)   ? at[1]
@@ -129,7 +129,16 @@ static void swap_spare(ft_topset *s)
     s->cap_spare = cap;
 }
 
-ft_status ft_topset_trim(ft_topset *s, ft_error *err)
+/* The part_bound, of which the rounded score of the part's worst falls short by less
+ * than one step. Only keys that are among the best `want` are asked. */
+static void bound_part(ft_topset *s)
+{
+    select_keys(s->keys, s->want, s->part);
+    const double worst = s->items[(uint32_t)s->keys[s->part - 1]].score;
+    s->part_bound = nextafterf((float)worst, -INFINITY);
+}
+
+static ft_status trim(ft_topset *s, bool part, ft_error *err)
 {
     if (s->n <= s->want)
         return FT_OK;
@@ -144,6 +153,8 @@ ft_status ft_topset_trim(ft_topset *s, ft_error *err)
 
     /* All that beat the border's rounded score stay; then the best of those on it. */
     const uint64_t border = s->keys[s->want - 1] >> 32;
+    if (part)
+        bound_part(s);
     uint64_t n = 0, n_tied = 0;
     ft_candidate *tied = s->spare + s->want; /* behind those that surely stay */
     for (uint64_t i = 0; i < s->want; i++)
@@ -165,28 +176,17 @@ ft_status ft_topset_trim(ft_topset *s, ft_error *err)
     return FT_OK;
 }
 
-/* Find the part_bound. */
-static void bound_part(ft_topset *s)
+ft_status ft_topset_trim(ft_topset *s, ft_error *err)
 {
-    s->part_bound = INFINITY;
-    for (uint64_t i = 0; i < s->n; i++)
-        s->keys[i] = key_of(&s->items[i], i);
-    select_keys(s->keys, s->n, s->part);
-    for (uint64_t i = 0; i < s->part; i++)
-        s->part_bound = fmin(s->part_bound, s->items[(uint32_t)s->keys[i]].score);
+    return trim(s, false, err);
 }
 
 ft_status ft_topset_reserve(ft_topset *s, uint64_t n, ft_error *err)
 {
     ft_status st = FT_OK;
     if (s->n + n > s->limit) {
-        if (s->n > s->part && s->part < s->want) {
-            if ((st = grow_spare(s, err)) != FT_OK)
-                return st;
-            bound_part(s);
-        }
-        st = ft_topset_trim(s, err);
-        s->limit = s->want + room(s->want);
+        st = trim(s, s->part < s->want, err);
+        s->limit = s->want + 2 * room(s->want); /* the bound rises ever slower */
     }
     return st == FT_OK ? grow(s, s->n + n, err) : st;
 }
