@@ -11,3 +11,6 @@ D=$top/testdata
 export LC_ALL=C.UTF-8
 layouts=$(ft-build --help-options |
     awk -F '\t' '$1 == "--layout" { gsub(/\|/, " ", $4); print $4 }')
+
+# Is this build one with sanitizers, which take time and memory of their own?
+sanitized() { grep -q __asan_init "$(command -v ft-build)"; }

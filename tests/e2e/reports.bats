@@ -39,10 +39,6 @@ n_results() {
     od -A n -t u8 -N 8 "$1" | tr -d ' '
 }
 
-sanitized() {
-    grep -q -a __asan_init "$(command -v ft-build)"
-}
-
 @test "R1: proposals of probability zero give no result (HF transformers 22890)" {
     for layout in $layouts; do
         library "$layout" "1" "1 2" "3"

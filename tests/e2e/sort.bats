@@ -33,10 +33,6 @@ scattered() {
         print int(j / 1000), int(j / 10) % 100 (j % 10 ? " " j % 10 * 100000 : "") } }'
 }
 
-sanitized() {
-    grep -q -a __asan_init "$(command -v ft-build)"
-}
-
 # in_order: what --sort makes of text, by other means.
 in_order() {
     sort -u -V
