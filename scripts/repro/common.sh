@@ -135,12 +135,16 @@ finish() {
     [ $status != 0 ] || [ -z "$is_cut" ] ||
         { say "not all is measured: run it again to go on"; exit 75; }
 }
-out_of_time() { [ -n "${o[stop-after]}" ] && [ "$SECONDS" -ge "${o[stop-after]}" ]; }
+time_left() { # seconds; nothing where there is no limit; status 1 where none are left
+    [ -n "${o[stop-after]}" ] || return 0
+    local left=$((${o[stop-after]} - SECONDS)) # once: it passes meanwhile
+    [ "$left" -gt 0 ] && echo "$left"
+}
+out_of_time() { ! time_left >/dev/null; }
 until_stop() { # COMMAND...: 124 where it was ended
-    if [ -n "${o[stop-after]}" ]; then
-        out_of_time && return 124
-        set -- timeout --foreground "$((${o[stop-after]} - SECONDS))" "$@"
-    fi
+    local left
+    left=$(time_left) || return 124
+    [ -z "$left" ] || set -- timeout --foreground "$left" "$@"
     "$@"
 }
 
