@@ -24,7 +24,8 @@ void ft_root_parts_make(ft_root_parts *r, const ft_trie *trie)
         const uint64_t n = all.count - done < RUN ? all.count - done : RUN;
         trie->ops->labels(trie, all.first + done, n, tokens);
         for (uint64_t i = 0; i < n; i++)
-            while (part <= tokens[i] >> r->shift)
+            /* An index that nobody verified may have larger tokens. */
+            while (part <= tokens[i] >> r->shift && part <= FT_ROOT_PARTS)
                 r->place[part++] = (uint32_t)(done + i);
     }
     while (part <= FT_ROOT_PARTS)

@@ -378,3 +378,12 @@ refused() {
     [ "$(ls -A "$T/here")" = out ]
     [ "$(cat "$T/here/out")" = old ]
 }
+
+@test "an index that is not verified is searched safely, whatever its tokens" {
+    seq 3000 | ft-build -q --layout wide -o "$T/w.ftx"
+    at=$(LC_ALL=C grep -obUaP '\x01\0\0\0\x02\0\0\0\x03\0\0\0' "$T/w.ftx" | cut -d : -f 1)
+    printf '\377\377\377\360' |
+        dd of="$T/w.ftx" bs=1 seek=$((at + 400)) conv=notrunc status=none
+    fails "checksum" ft-search -e cpu -o "$T/out" "$T/w.ftx" "$r18"
+    ft-search -e cpu -o "$T/out" --no-verify "$T/w.ftx" "$r18"
+}

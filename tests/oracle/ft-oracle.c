@@ -4,9 +4,12 @@
  * with no trie and nothing of the library's. The tests compare every engine with it,
  * byte for byte.
  *
- *   beam    step by step; a prefix is the interval of the sorted keys that begin with
- * it filter  every key is filtered and scored straight from the grid; there is no beam,
- * so the answer is that of a beam wide enough to hold every prefix
+ *   beam    step by step; a prefix is the interval of the sorted keys that begin so
+ *   filter  every key is filtered and scored straight from the grid; there is no beam,
+ *           so the answer is that of a beam wide enough to hold every prefix
+ *
+ * The file is long because it stands alone: it shares no reader, no writer and no order
+ * with what it judges.
  *
  * usage: ft-oracle [-b B] [-n N] [-a ALPHA] [--token-threshold=X]
  *                  [--sentence-threshold=X] [--method beam|filter]

@@ -6,6 +6,8 @@
  *
  * usage: ft-randcase [--kind random|hub|wide|ties|long|key] SEED FOLDER
  *
+ * The file is long because it stands alone, as the oracle does, and its kinds are many.
+ *
  * Writes FOLDER/keys (text; binary for `hub`), FOLDER/grid.ftg and FOLDER/args, one
  * line of options that ft-search and ft-oracle both take. The same seed gives the same
  * bytes.
