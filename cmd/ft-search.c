@@ -71,7 +71,7 @@ static int parse(search *s, int argc, char **argv)
         {FT_OPT_U32, 0, "gpu", &s->gpu, "N", "search on GPU number N, from 0 on",
          .min = 0, .max = MAX_GPUS - 1},
         {FT_OPT_U32, 0, "slots", &s->n_slots, "N",
-         "parts of a batch on their way through a GPU at a time [3]", .min = 1,
+         "parts of a batch on their way through a GPU at a time [15]", .min = 1,
          .max = FT_MAX_SLOTS},
         {FT_OPT_U32, 'j', "threads", &s->n_threads, "N",
          "threads; 0: as many as there are processors [0]", .min = 0,

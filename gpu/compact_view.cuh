@@ -50,6 +50,10 @@ struct group_start {
 
 enum : uint32_t { NOT_LISTED = ~0u };
 
+struct child_slots {
+    uint32_t first, count;
+};
+
 struct compact_view {
     region_view region[FT_COMPACT_REGIONS];
     uint32_t n_regions;
@@ -66,8 +70,10 @@ struct compact_view {
     /* NULL where slots need more than 32 bits. */
     const group_start *starts; /* of every GROUPS_A_START-th group, and the end */
     const uint32_t *lists;
-    const uint32_t *groups;      /* before each block's first child */
-    const uint32_t *root_groups; /* before each root block's */
+    const uint32_t *groups; /* before each block's first child */
+
+    /* Children of each node of region 0; NULL where that is too much. */
+    const child_slots *root_children;
 
     static ft_status make_tables(ft_device_index *d, ft_error *err);
     static ft_status make_starts(ft_device_index *d, ft_error *err);
@@ -194,36 +200,21 @@ struct compact_view {
     {
         if (step == 0)
             return {1, n_top - 1};
+        if (step == 1)
+            return children_of_top(parent);
         const uint64_t end = region_of(step + 1).end;
-        uint64_t slot;
-        unsigned k;
-        const uint32_t *group_of = nullptr; /* before the block's first child */
-        if (step == 1) {
-            const uint64_t block = parent / FT_COMPACT_ROOT_BLOCK;
-            const ft_compact_root_block b = root_blocks[block];
-            const unsigned at = parent % FT_COMPACT_ROOT_BLOCK;
-            if (!(b.child >> at & 1))
-                return {0, 0};
-            slot = b.first_child;
-            k = __popc(b.child & ((1u << at) - 1));
-            if (starts)
-                group_of = &root_groups[block];
-        } else {
-            const uint64_t own = parent - n_top, block = own / FT_COMPACT_BLOCK;
-            const ft_compact_block b = blocks[block];
-            const unsigned at = own % FT_COMPACT_BLOCK;
-            if (!(b.child[at / 64] >> at % 64 & 1))
-                return {0, 0};
-            slot = supers[block / FT_COMPACT_SUPER].first_child + b.first_child;
-            k = ft_bits_rank(b.child, ft_bits_before(at));
-            if (starts)
-                group_of = &groups[block];
-            ft_range near;
-            if (near_group(slot, k, end, &near))
-                return {n_top + near.first, near.count};
-        }
-        if (group_of) {
-            const uint32_t g = *group_of + k;
+        const uint64_t own = parent - n_top, block = own / FT_COMPACT_BLOCK;
+        const ft_compact_block b = blocks[block];
+        const unsigned at = own % FT_COMPACT_BLOCK;
+        if (!(b.child[at / 64] >> at % 64 & 1))
+            return {0, 0};
+        uint64_t slot = supers[block / FT_COMPACT_SUPER].first_child + b.first_child;
+        unsigned k = ft_bits_rank(b.child, ft_bits_before(at));
+        ft_range r;
+        if (near_group(slot, k, end, &r))
+            return {n_top + r.first, r.count};
+        if (starts) {
+            const uint32_t g = groups[block] + k;
             const group_start s = starts[g / GROUPS_A_START];
             k = g % GROUPS_A_START;
             slot = s.slot;
@@ -232,9 +223,31 @@ struct compact_view {
                 return {n_top + first, (next < end ? next : end) - first};
             }
         }
-        ft_range r = group(slot, k, end);
-        r.first += n_top;
-        return r;
+        r = group(slot, k, end);
+        return {n_top + r.first, r.count};
+    }
+
+    /* Children of a node of region 0, but the root. */
+    __device__ ft_range children_of_top(uint64_t parent) const
+    {
+        if (root_children) {
+            const child_slots c = root_children[parent];
+            return {n_top + c.first, c.count};
+        }
+        const ft_compact_root_block b = root_blocks[parent / FT_COMPACT_ROOT_BLOCK];
+        const unsigned at = parent % FT_COMPACT_ROOT_BLOCK;
+        if (!(b.child >> at & 1))
+            return {0, 0};
+        const unsigned k = __popc(b.child & ((1u << at) - 1));
+        const ft_range r = group(b.first_child, k, region_of(2).end);
+        return {n_top + r.first, r.count};
+    }
+
+    /* The parent becomes a beam of the step to come. */
+    __device__ void fetch_children(uint64_t parent, uint32_t step) const
+    {
+        if (step == 1 && root_children)
+            fetch_far(&root_children[parent]);
     }
 
     __device__ uint32_t code(uint32_t token, uint32_t step) const
@@ -400,13 +413,11 @@ static __device__ uint64_t groups_before(const compact_view &v, uint64_t slot)
     return n + __popcll(v.siblings[word] & ft_low_mask(slot % 64));
 }
 
-/* Fill the slots of the view's starts (a thread an entry of the ranks), groups and
- * root_groups. */
+/* Fill the slots of the view's starts (a thread an entry of the ranks) and groups. */
 static __global__ void fill_starts(const __grid_constant__ compact_view v,
                                    uint64_t n_words, uint64_t n_slots,
                                    uint64_t n_starts, group_start *starts,
-                                   uint64_t n_blocks, uint32_t *groups,
-                                   uint64_t n_root_blocks, uint32_t *root_groups)
+                                   uint64_t n_blocks, uint32_t *groups)
 {
     const uint64_t thread = blockIdx.x * (uint64_t)blockDim.x + threadIdx.x;
     const uint64_t n_threads = gridDim.x * (uint64_t)blockDim.x;
@@ -424,8 +435,18 @@ static __global__ void fill_starts(const __grid_constant__ compact_view v,
     for (uint64_t i = thread; i < n_blocks; i += n_threads)
         groups[i] = (uint32_t)groups_before(
             v, v.supers[i / FT_COMPACT_SUPER].first_child + v.blocks[i].first_child);
-    for (uint64_t i = thread; i < n_root_blocks; i += n_threads)
-        root_groups[i] = (uint32_t)groups_before(v, v.root_blocks[i].first_child);
+}
+
+/* `v` is without the table. */
+static __global__ void fill_root_children(const __grid_constant__ compact_view v,
+                                          child_slots *to)
+{
+    const uint64_t n_threads = gridDim.x * (uint64_t)blockDim.x;
+    for (uint64_t i = blockIdx.x * (uint64_t)blockDim.x + threadIdx.x; i < v.n_top;
+         i += n_threads) {
+        const ft_range r = i ? v.children_of_top(i) : ft_range{v.n_top, 0};
+        to[i] = {r.count ? (uint32_t)(r.first - v.n_top) : 0, (uint32_t)r.count};
+    }
 }
 
 /* List the starts that are far apart, and count them; lists NULL: only count. */
@@ -475,6 +496,12 @@ static uint64_t n_starts(const ft_compact *l)
     for (word *= FT_SIBLING_RANK; word < n_slot_words(l); word++)
         n_groups += ft_popcount(l->siblings[word]);
     return (n_groups + GROUPS_A_START - 1) / GROUPS_A_START;
+}
+
+/* Entries of root_children. */
+static uint64_t n_root_table(const ft_compact *l)
+{
+    return l->n_root_children < MAX_TABLE ? l->n_root_children + 1 : 0;
 }
 
 /* Where a region's tables lie in the device's one allocation, in u32. */
@@ -531,7 +558,7 @@ inline ft_status compact_view::make_tables(ft_device_index *d, ft_error *err)
     return st == FT_OK && has_starts(l) ? make_starts(d, err) : st;
 }
 
-/* d->starts: group_start[n_starts + 1], groups, root_groups; d->lists. */
+/* d->starts: group_start[n_starts + 1], child_slots[n_top], groups; d->lists. */
 inline ft_status compact_view::make_starts(ft_device_index *d, ft_error *err)
 {
     enum { BLOCKS = 1056, THREADS = 256 };
@@ -539,7 +566,7 @@ inline ft_status compact_view::make_starts(ft_device_index *d, ft_error *err)
     const uint64_t n = n_starts(l);
     uint32_t *counter = NULL, n_lists = 0;
     ft_status st = FT_CUDA(err, cudaMalloc(&d->starts, 8 * (n + 1) + 4 * l->n_blocks +
-                                                           4 * l->n_root_blocks));
+                                                           8 * n_root_table(l)));
     if (st == FT_OK)
         st = FT_CUDA(err, cudaMalloc(&counter, 4));
     if (st == FT_OK)
@@ -548,11 +575,14 @@ inline ft_status compact_view::make_starts(ft_device_index *d, ft_error *err)
         cudaFree(counter);
         return st;
     }
-    const compact_view v = of(d);
+    compact_view v = of(d);
+    child_slots *root = (child_slots *)v.root_children;
+    v.root_children = NULL;
     group_start *starts = (group_start *)v.starts;
     fill_starts<<<BLOCKS, THREADS>>>(v, n_slot_words(l), l->n_blocks * FT_COMPACT_BLOCK,
-                                     n, starts, l->n_blocks, (uint32_t *)v.groups,
-                                     l->n_root_blocks, (uint32_t *)v.root_groups);
+                                     n, starts, l->n_blocks, (uint32_t *)v.groups);
+    if (root)
+        fill_root_children<<<BLOCKS, THREADS>>>(v, root);
     fill_lists<<<BLOCKS, THREADS>>>(v, n, starts, NULL, counter);
     st = FT_CUDA(err, cudaGetLastError());
     if (st == FT_OK)
@@ -607,8 +637,10 @@ inline compact_view compact_view::of(const ft_device_index *d)
     v.bits = (const uint32_t *)l->codes;
     if (has_starts(l)) {
         v.starts = (const group_start *)d->starts;
-        v.groups = (const uint32_t *)(v.starts + n_starts(l) + 1);
-        v.root_groups = v.groups + l->n_blocks;
+        v.root_children = (const child_slots *)(v.starts + n_starts(l) + 1);
+        v.groups = (const uint32_t *)(v.root_children + n_root_table(l));
+        if (!n_root_table(l))
+            v.root_children = NULL;
         v.lists = d->lists;
     }
     ft_on_device(d, &v.root_blocks);

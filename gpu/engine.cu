@@ -10,12 +10,11 @@
 #include <stdio.h>
 
 enum {
-    DEFAULT_SLOTS = 3,
-    MAX_CHUNK_BYTES = 32 << 20, /* of grids in a chunk */
-    MIN_CHUNK = 64,             /* queries; a smaller batch is one chunk */
-    CLUSTER_SMALL = 2, /* blocks a query where latency counts (measured), by room; */
-    CLUSTER_LARGE = 8, /* MAX_TEAM at most */
-    FEW_QUERIES = 16,  /* so few get clusters */
+    DEFAULT_SLOTS = 15, /* the first chunk's way in and the last one's out are short */
+    MIN_CHUNK_BYTES = 4 << 20, /* of grids, where nobody asks for smaller chunks */
+    MAX_CHUNK_BYTES = 32 << 20,
+    MIN_CHUNK = 64,          /* queries; a smaller batch is one chunk */
+    FEW_QUERIES = 16,        /* of so few, latency counts */
     DIRECT_BYTES = 32 << 10, /* over the bus: a copy costs more than reading so few */
     MAX_COPIERS = 8          /* threads that are as fast as the bus, both ways */
 };
@@ -24,10 +23,13 @@ static const ft_gpu_kernels *const layouts[] = {
     &ft_gpu_narrow,       &ft_gpu_wide_layout, &ft_gpu_compact,
     &ft_gpu_narrow_tails, &ft_gpu_wide_tails,  &ft_gpu_compact_tails};
 
-static uint32_t blocks_a_query(bool large, bool wide)
-{
-    return !wide ? 1 : large ? CLUSTER_LARGE : CLUSTER_SMALL;
-}
+/* By room: the forms for latency, the best first, and at last that for throughput.
+ * Clusters of small rooms are slower: their barriers cost more than they save. */
+static const ft_gpu_plan forms[2][FT_GPU_FORMS] = {
+    {{FT_GPU_ROOM_SMALL, 1, true}, {FT_GPU_ROOM_SMALL, 1, false}},
+    {{FT_GPU_ROOM_LARGE, 16, true},
+     {FT_GPU_ROOM_LARGE, 8, true},
+     {FT_GPU_ROOM_LARGE, 1, false}}};
 
 static void cuda_close(ft_engine *engine)
 {
@@ -89,15 +91,16 @@ static ft_status open_device(ft_cuda_engine *e, ft_error *err)
     ft_status st =
         FT_CUDA(err, cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor,
                                             e->device));
-    e->clusters = major >= 9;
     if (st == FT_OK)
         st = FT_CUDA(err, cudaDeviceGetAttribute(&e->clock_khz, cudaDevAttrClockRate,
                                                  e->device));
     for (int large = 0; large < 2 && st == FT_OK; large++)
-        for (int wide = 0; wide <= e->clusters && st == FT_OK; wide++)
-            st = e->kernels->occupancy(large ? FT_GPU_ROOM_LARGE : FT_GPU_ROOM_SMALL,
-                                       blocks_a_query(large, wide),
-                                       &e->fit[large][wide], err);
+        for (int i = 0; i < FT_GPU_FORMS && st == FT_OK; i++) {
+            ft_gpu_plan *p = &e->forms[large][i];
+            *p = forms[large][i];
+            if (p->cluster == 1 || (p->cluster > 1 && major >= 9))
+                st = e->kernels->occupancy(p, &p->n_teams, err);
+        }
     return st;
 }
 
@@ -126,6 +129,7 @@ static ft_status open_parts(ft_cuda_engine *e, const ft_index *index,
         st = FT_CUDA(err,
                      cudaEventCreateWithFlags(&e->wide_free, cudaEventDisableTiming));
     const uint32_t n_slots = o->n_slots ? o->n_slots : DEFAULT_SLOTS;
+    e->least_bytes = o->n_slots ? 0 : MIN_CHUNK_BYTES;
     while (e->n_slots < n_slots && st == FT_OK)
         st = ft_slot_open(&e->slots[e->n_slots++], err);
     return st;
@@ -167,24 +171,22 @@ static void cuda_notes(const ft_engine *engine, char *text, size_t bytes)
              (unsigned long long)e->n_by_form[FT_FORM_GRID]);
 }
 
-/* Clusters for the latency of a few, single blocks for the throughput of many. room 0:
- * the grid-wide kernel. */
+/* The first form that has room for all queries at once, if they are few. room 0: the
+ * grid-wide kernel. */
 ft_gpu_plan ft_cuda_plan(const ft_cuda_engine *e, const ft_gpu_grids *grids,
                          const ft_search_params *params)
 {
+    static const ft_gpu_plan grid_wide = {0, 1, false, 1};
     const uint32_t n = grids->n_queries;
     uint32_t most = grids->n_proposals;
     most = params->beam > most ? params->beam : most;
     most = params->n_results > most ? params->n_results : most;
     if (most > FT_GPU_ROOM_LARGE || grids->n_steps > UINT16_MAX)
-        return {0, 1, 1};
-    const bool large = most > FT_GPU_ROOM_SMALL;
-    const bool wide = e->clusters && n <= FEW_QUERIES;
-    const uint32_t fit = e->fit[large][wide];
-    if (fit == 0)
-        return {0, 1, 1}; /* the grid-wide kernel needs little shared memory */
-    return {large ? (uint32_t)FT_GPU_ROOM_LARGE : (uint32_t)FT_GPU_ROOM_SMALL,
-            blocks_a_query(large, wide), n < fit ? n : fit};
+        return grid_wide;
+    for (const ft_gpu_plan &p : e->forms[most > FT_GPU_ROOM_SMALL])
+        if (p.for_latency ? n <= FEW_QUERIES && n <= p.n_teams : p.n_teams > 0)
+            return {p.room, p.cluster, p.for_latency, n < p.n_teams ? n : p.n_teams};
+    return grid_wide; /* it needs little shared memory */
 }
 
 static ft_status launch_wide(ft_cuda_engine *e, ft_slot *s, const ft_gpu_question *q,
@@ -208,17 +210,18 @@ ft_status ft_cuda_launch(ft_cuda_engine *e, ft_slot *s, const ft_gpu_plan *plan,
     e->n_by_form[s->form]++;
     if (!plan->room)
         return launch_wide(e, s, q, err);
-    s->tickets += q->n_queries + plan->n_teams; /* each team draws a last one */
+    s->tickets += q->n_queries; /* a team draws one with each query */
     return e->kernels->search(&e->index, q, plan, s->stream, err);
 }
 
 /* Does the kernel read the grids from host memory itself? Each block of a team does. */
-static bool reads_directly(const ft_cuda_engine *e, const ft_batch *b, uint32_t n)
+static bool reads_directly(const ft_cuda_engine *e, const ft_gpu_plan *plan,
+                           const ft_gpu_grids *g)
 {
-    const uint64_t bytes = 8ull * b->n_steps * b->n_proposals * n;
+    const uint64_t bytes = 8ull * g->n_steps * g->n_proposals * g->n_queries;
     if (e->in != FT_TRANSFER_DEFAULT)
         return e->in == FT_TRANSFER_DIRECT;
-    return bytes * (n <= FEW_QUERIES ? CLUSTER_SMALL : 1) <= DIRECT_BYTES;
+    return bytes * plan->cluster <= DIRECT_BYTES;
 }
 
 /* Queries first .. first + n - 1 of the batch start their way through slot s. */
@@ -226,13 +229,14 @@ static ft_status submit(ft_cuda_engine *e, ft_slot *s, const ft_batch *batch,
                         const ft_search_params *params, uint32_t first, uint32_t n,
                         const ft_stats *stats, ft_error *err)
 {
-    ft_gpu_grids grids;
+    ft_gpu_grids grids = {
+        .n_queries = n, .n_steps = batch->n_steps, .n_proposals = batch->n_proposals};
+    const ft_gpu_plan plan = ft_cuda_plan(e, &grids, params);
     ft_gpu_question q;
-    ft_status st = ft_slot_send(s, batch, first, n, reads_directly(e, batch, n),
+    ft_status st = ft_slot_send(s, batch, first, n, reads_directly(e, &plan, &grids),
                                 e->pool, &grids, err);
     if (st != FT_OK)
         return st;
-    const ft_gpu_plan plan = ft_cuda_plan(e, &grids, params);
     if (stats && stats->phases && !plan.room)
         return ft_fail(err, FT_EINVAL,
                        "phases are measured up to %d beams, proposals and results",
@@ -257,10 +261,12 @@ static ft_status collect(ft_cuda_engine *e, ft_slot *s, uint32_t n_steps,
 static uint32_t chunk_of(const ft_cuda_engine *e, const ft_batch *b)
 {
     const uint64_t bytes = 8ull * b->n_steps * b->n_proposals;
+    const uint64_t few = e->least_bytes / bytes;
+    const uint64_t least = few < MIN_CHUNK ? MIN_CHUNK : few;
     uint64_t most = MAX_CHUNK_BYTES / bytes;
     most = most ? most : 1;
     uint64_t chunk = (b->n_queries + e->n_slots) / (e->n_slots + 1);
-    chunk = chunk < MIN_CHUNK ? MIN_CHUNK : chunk;
+    chunk = chunk < least ? least : chunk;
     return (uint32_t)(chunk < most ? chunk : most);
 }
 

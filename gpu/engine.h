@@ -15,12 +15,13 @@ typedef struct ft_cuda_engine {
     ft_device_index index;
     const ft_gpu_kernels *kernels;
     int device, clock_khz;
-    bool clusters;      /* compute capability 9.0 and up */
-    uint32_t fit[2][2]; /* teams at a time: small and large room, block and cluster */
+    ft_gpu_plan forms[2][FT_GPU_FORMS]; /* for small and large room, those for latency
+                                           first; n_teams is what fits at a time */
     ft_transfer in;
     bool direct_out; /* kernels write host memory themselves */
     ft_pool *pool;
     uint32_t n_slots;
+    uint64_t least_bytes; /* of grids in a chunk */
     ft_slot slots[FT_MAX_SLOTS];
     ft_wide_memory wide; /* one for all slots: */
     cudaEvent_t wide_free;

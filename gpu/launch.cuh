@@ -16,7 +16,7 @@ namespace ft
 template <class View> struct kernels {
     typedef void (*kernel)(View, ft_gpu_question);
 
-    enum { STATIC_BYTES = 64 };
+    enum { STATIC_BYTES = 64, PORTABLE_CLUSTER = 8 };
 
     struct variant {
         kernel plain, timed;
@@ -33,14 +33,15 @@ template <class View> struct kernels {
                 sizeof(memory<THREADS, ROOM>)};
     }
 
-    /* Small queries share a multiprocessor, unless latency counts. */
-    static variant of(uint32_t room, uint32_t cluster)
+    /* Threads and registers as they measured best. Small queries share a
+     * multiprocessor, unless latency counts. */
+    static variant of(const ft_gpu_plan *p)
     {
-        if (room == FT_GPU_ROOM_LARGE)
-            return cluster > 1 ? make<512, FT_GPU_ROOM_LARGE, 1, true>()
-                               : make<512, FT_GPU_ROOM_LARGE, 1, false>();
-        return cluster > 1 ? make<512, FT_GPU_ROOM_SMALL, 1, true>()
-                           : make<256, FT_GPU_ROOM_SMALL, 4, false>();
+        if (p->room == FT_GPU_ROOM_LARGE)
+            return p->cluster > 1 ? make<512, FT_GPU_ROOM_LARGE, 1, true>()
+                                  : make<1024, FT_GPU_ROOM_LARGE, 1, false>();
+        return p->for_latency ? make<512, FT_GPU_ROOM_SMALL, 1, false>()
+                              : make<256, FT_GPU_ROOM_SMALL, 4, false>();
     }
 
     static cudaLaunchConfig_t config(const variant &v, uint32_t cluster,
@@ -60,8 +61,9 @@ template <class View> struct kernels {
         return c;
     }
 
-    /* May the kernel have the shared memory that it needs, on this device? */
-    static ft_status allow_memory(const variant &v, bool *fits, ft_error *err)
+    /* May the kernel have the shared memory that it needs, on this device? Let it. */
+    static ft_status allow(const variant &v, uint32_t cluster, bool *fits,
+                           ft_error *err)
     {
         int device = 0, most = 0;
         ft_status st = FT_CUDA(err, cudaGetDevice(&device));
@@ -76,22 +78,26 @@ template <class View> struct kernels {
                 st = FT_CUDA(err, cudaFuncSetAttribute(
                                       k, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                       (int)v.bytes));
+        for (const kernel k : both)
+            if (st == FT_OK && *fits && cluster > PORTABLE_CLUSTER)
+                st = FT_CUDA(err,
+                             cudaFuncSetAttribute(
+                                 k, cudaFuncAttributeNonPortableClusterSizeAllowed, 1));
         return st;
     }
 
-    static ft_status occupancy(uint32_t room, uint32_t cluster, uint32_t *n_teams,
-                               ft_error *err)
+    static ft_status occupancy(const ft_gpu_plan *p, uint32_t *n_teams, ft_error *err)
     {
-        const variant v = of(room, cluster);
+        const variant v = of(p);
         cudaLaunchAttribute attribute;
-        const cudaLaunchConfig_t c = config(v, cluster, 1, &attribute, nullptr);
+        const cudaLaunchConfig_t c = config(v, p->cluster, 1, &attribute, nullptr);
         int n = 0, device = 0, n_sm = 0;
         bool fits;
         *n_teams = 0;
-        ft_status st = allow_memory(v, &fits, err);
+        ft_status st = allow(v, p->cluster, &fits, err);
         if (st != FT_OK || !fits)
             return st;
-        if (cluster > 1) {
+        if (p->cluster > 1) {
             st = FT_CUDA(err, cudaOccupancyMaxActiveClusters(&n, v.plain, &c));
         } else {
             st = FT_CUDA(err, cudaOccupancyMaxActiveBlocksPerMultiprocessor(
@@ -111,7 +117,7 @@ template <class View> struct kernels {
     static ft_status run(const ft_device_index *index, const ft_gpu_question *q,
                          const ft_gpu_plan *plan, cudaStream_t stream, ft_error *err)
     {
-        const variant v = of(plan->room, plan->cluster);
+        const variant v = of(plan);
         cudaLaunchAttribute attribute;
         const cudaLaunchConfig_t c =
             config(v, plan->cluster, plan->n_teams, &attribute, stream);

@@ -33,7 +33,8 @@ typedef struct ft_gpu_question {
     float token_threshold, sentence_threshold;
     const double *norm;    /* n_steps + 1 */
     ft_gpu_trace *trace;   /* n_steps * beam a team */
-    uint32_t *next_ticket; /* only grows: query number 0 is what draws first_ticket */
+    uint32_t *next_ticket; /* only grows: the team that draws first_ticket gets the
+                              first query that no team began with */
     uint32_t first_ticket;
     uint8_t *out; /* record_bytes a query, as many as its record may have */
     uint64_t record_bytes;

@@ -35,7 +35,6 @@ enum {
     PROBES_PER_SEARCH = 32, /* children that are probed rather than searched */
     QUEUE = 64,             /* matches of a warp that wait to be looked at */
     SETTLERS = 128,         /* threads of a block that do not feed: see prune() */
-    ROUNDS_TO_LIMIT = 4,    /* rounds of a block from which a look at the bound pays */
     SAMPLE = 4,             /* one pair in so many is done before the next look */
     RANKERS = 4             /* lanes that find a result's rank */
 };
@@ -104,7 +103,7 @@ template <int THREADS_, int ROOM_> struct memory {
         CANDIDATES = ROOM + 2 * THREADS,
         FINDINGS = ROOM + 2 * THREADS
     };
-    static_assert(ROOM <= 1 << finding::BEAM_BITS && THREADS <= 512, "fields, room");
+    static_assert(ROOM <= 1 << finding::BEAM_BITS && THREADS <= 1024, "fields, room");
 
     candidate candidates[CANDIDATES]; /* at the end: the team's best results */
     finding findings[FINDINGS];
@@ -128,7 +127,7 @@ template <int THREADS_, int ROOM_> struct memory {
     uint32_t slice_from, slice_to;  /* results that this block orders, by place */
     uint32_t candidates_of[MAX_TEAM];
     uint32_t tokens_of[MAX_TEAM]; /* in each block's slice */
-    uint32_t query;
+    uint32_t ticket;              /* block 0's: of the team's next query */
     unsigned long long n_probes, n_admitted;
 };
 
@@ -141,8 +140,9 @@ template <class View, class Mem, bool TIMED> struct searcher {
     Mem &m;
     const team all;
     ft_gpu_trace *trace; /* [step][beam] */
-    double norm;         /* of results of this step */
-    long long lap_at;    /* TIMED: the leading thread's clock at the last lap */
+    uint32_t query;
+    double norm;      /* of results of this step */
+    long long lap_at; /* TIMED: the leading thread's clock at the last lap */
     unsigned long long laps[FT_N_PHASES];
 
     /* The leading thread's time since the last lap goes to a phase (paper D.4). */
@@ -159,7 +159,7 @@ template <class View, class Mem, bool TIMED> struct searcher {
      * the trie has for their tokens one step ahead. Each feeder takes its own. */
     __device__ void fetch_proposals(uint32_t step)
     {
-        const uint64_t at = ((uint64_t)m.query * q.n_steps + step) * q.n_proposals;
+        const uint64_t at = ((uint64_t)query * q.n_steps + step) * q.n_proposals;
         if (step < q.n_steps)
 #pragma unroll 1
             for (uint32_t k = threadIdx.x - SETTLERS; k < q.n_proposals;
@@ -458,6 +458,7 @@ template <class View, class Mem, bool TIMED> struct searcher {
         uint32_t c, f;
         take_places(&m.n_candidates, as_beam, &c, &m.n_findings, as_result, &f);
         if (as_beam) {
+            fetch_children_of(view, node, step + 1);
             m.candidates[c] = {sum, e.child, token, parent};
             atomicAdd(&m.select.bins[bin], 1u);
         }
@@ -681,9 +682,11 @@ template <class View, class Mem, bool TIMED> struct searcher {
         const uint32_t round = THREADS * all.size;
         /* Asked for of many pairs, most flags would be asked for in vain. */
         const bool all_flags = total <= 2 * round;
+        /* From so many pairs on a look at the bound pays. */
+        const uint32_t few = (all.size > 1 ? 8 : 16) * round;
         uint32_t done = 0, to = total / (SAMPLE * SAMPLE);
         for (;;) {
-            to = total - done < ROUNDS_TO_LIMIT * round ? total : max(to, done + round);
+            to = total - done < few ? total : max(to, done + round);
             expand(done, to, step, n_beams, bins, all_flags);
             done = to;
             if (done == total)
@@ -708,7 +711,6 @@ template <class View, class Mem, bool TIMED> struct searcher {
 #pragma unroll 1
         for (unsigned to = 0; to < all.size; to++)
             all.at(m.beams[(step + 1) % 2], to)[at] = b;
-        trace[(uint64_t)step * q.beam + at] = {c.token, c.beam};
     }
 
     /* Of the team's candidates the best B stay: m.kept is this block's, best bin first
@@ -751,26 +753,32 @@ template <class View, class Mem, bool TIMED> struct searcher {
             all.at(m.candidates_of, threadIdx.x)[all.rank] = m.n_candidates;
         all.sync();
         lap(FT_PHASE_SYNC);
-        uint32_t total = 0, earlier = 0;
-#pragma unroll 1
-        for (unsigned r = 0; r < all.size; r++) {
-            total += m.candidates_of[r];
-            earlier += r < all.rank ? m.candidates_of[r] : 0;
-        }
+        const unsigned lane = threadIdx.x % 32;
+        const uint32_t of = lane < all.size ? m.candidates_of[lane] : 0;
+        const uint32_t total = warp_sum(of);
+        const uint32_t earlier = warp_sum(lane < all.rank ? of : 0);
         const bool all_stay = step > 0 && total <= q.beam;
         if (!all_stay)
             choose(step, bins);
         lap(FT_PHASE_PRUNING);
         const uint32_t n = all_stay ? m.n_candidates : m.n_kept;
+        /* Candidate, and place in the frontier. */
+        const auto kept = [&](uint32_t i) -> uint32_t {
+            return all_stay ? i | (earlier + i) << 16 : m.kept[i];
+        };
 #pragma unroll 1
-        for (uint32_t i = threadIdx.x; i < n; i += THREADS) {
-            const uint32_t k = all_stay ? i | (earlier + i) << 16 : m.kept[i];
-            settle(k & 0xffff, k >> 16, step);
-        }
+        for (uint32_t i = threadIdx.x; i < n; i += THREADS)
+            settle(kept(i) & 0xffff, kept(i) >> 16, step);
         if (feeds())
             feed(step + 1);
         lap(FT_PHASE_EXPANSION);
-        all.sync();
+        all.arrive();
+#pragma unroll 1
+        for (uint32_t i = threadIdx.x; i < n; i += THREADS) {
+            const candidate c = m.candidates[kept(i) & 0xffff];
+            trace[(uint64_t)step * q.beam + (kept(i) >> 16)] = {c.token, c.beam};
+        }
+        all.wait();
         lap(FT_PHASE_SYNC);
         return min(total, q.beam);
     }
@@ -780,7 +788,7 @@ template <class View, class Mem, bool TIMED> struct searcher {
     {
         if (!q.stats || threadIdx.x)
             return;
-        ft_gpu_step_stats *s = &q.stats[(uint64_t)m.query * q.n_steps + step];
+        ft_gpu_step_stats *s = &q.stats[(uint64_t)query * q.n_steps + step];
         atomicAdd(&s->probes, m.n_probes);
         atomicAdd(&s->candidates, m.n_admitted);
         if (all.rank == 0) {
@@ -806,13 +814,14 @@ template <class View, class Mem, bool TIMED> struct searcher {
         all.sync();
         const uint32_t n = m.n_findings;
         uint32_t high = 0, low = ~0u, total = 0;
-#pragma unroll
-        for (unsigned r = 0; r < MAX_TEAM; r++)
-            if (r < all.size) {
-                total += *all.at(&m.n_findings, r);
-                high = max(high, *all.at(&m.best_score, r));
-                low = min(low, *all.at(&m.worst_score, r));
-            }
+        if (const unsigned r = threadIdx.x % 32; r < all.size) {
+            total = *all.at(&m.n_findings, r);
+            high = *all.at(&m.best_score, r);
+            low = *all.at(&m.worst_score, r);
+        }
+        total = warp_sum(total);
+        high = warp_max(high);
+        low = ~warp_max(~low);
         *scores = scale::over(key_float(high), key_float(low));
         /* The last step had no candidates, so the bins are clear. */
 #pragma unroll 1
@@ -881,13 +890,15 @@ template <class View, class Mem, bool TIMED> struct searcher {
         return i + rank;
     }
 
-    /* Order the results and write the record: paper Appendix D.3.
-     * Ascending, so the best is the last. */
-    __device__ void answer()
+    /* Order the results and write the record: paper Appendix D.3. Ascending, so the
+     * best is the last. Returns the team's ticket. After this no block touches
+     * another's memory. */
+    __device__ uint32_t answer()
     {
         result *best = reinterpret_cast<result *>(m.candidates);
         scale scores;
         const uint32_t n = gather_results(best, &scores);
+        const uint32_t ticket = *all.at(&m.ticket, 0);
         lap(FT_PHASE_PRUNING);
         const uint32_t to = min(m.slice_to, n), from = min(m.slice_from, to);
         uint32_t *order = m.pairs_before,
@@ -912,12 +923,10 @@ template <class View, class Mem, bool TIMED> struct searcher {
         if (threadIdx.x < all.size)
             all.at(m.tokens_of, threadIdx.x)[all.rank] = total;
         all.sync();
-        uint32_t n_tokens = 0, earlier = 0;
-#pragma unroll 1
-        for (unsigned r = 0; r < all.size; r++) {
-            n_tokens += m.tokens_of[r];
-            earlier += r > all.rank ? m.tokens_of[r] : 0; /* of worse results */
-        }
+        const unsigned lane = threadIdx.x % 32;
+        const uint32_t of = lane < all.size ? m.tokens_of[lane] : 0;
+        const uint32_t n_tokens = warp_sum(of);
+        const uint32_t earlier = warp_sum(lane > all.rank ? of : 0); /* worse ones' */
 #pragma unroll
         for (int i = 0; i < EACH; i++) {
             const uint32_t at = threadIdx.x * EACH + i;
@@ -925,12 +934,13 @@ template <class View, class Mem, bool TIMED> struct searcher {
                 lengths[at] = earlier + length[i]; /* the tokens before, from now on */
         }
         __syncthreads();
-        const uint64_t record = m.query * q.record_bytes;
+        const uint64_t record = query * q.record_bytes;
         if (all.rank == 0 && threadIdx.x == 0)
-            q.records[m.query] = {record, 8 + 16ull * n + 4ull * n_tokens};
+            q.records[query] = {record, 8 + 16ull * n + 4ull * n_tokens};
         write_record(q.out + record, best, n, n - to, to - from, order, lengths,
                      earlier, total);
         lap(FT_PHASE_SYNC);
+        return ticket;
     }
 
     /* Results number first .. first + n_mine - 1 of n, over the bus in whole lines:
@@ -982,15 +992,20 @@ template <class View, class Mem, bool TIMED> struct searcher {
         }
     }
 
-    __device__ void run()
+    /* Answer query `number`; returns the number of the team's next. */
+    __device__ uint32_t run(uint32_t number)
     {
+        query = number;
         if (TIMED && threadIdx.x == 0)
             lap_at = clock64();
         if (feeds()) {
             fetch_proposals(0);
             fetch_proposals(1);
         }
+        all.arrive(); /* shared memory of a block exists once it runs */
         if (threadIdx.x == 0) {
+            if (all.rank == 0)
+                m.ticket = atomicAdd(q.next_ticket, 1u);
             const ft_range r = view.children(0, 0);
             m.beams[0][0] = {r.first, (uint32_t)r.count, 0};
             m.n_findings = 0;
@@ -1006,7 +1021,7 @@ template <class View, class Mem, bool TIMED> struct searcher {
             fetch_codes(0);
             feed(0);
         }
-        __syncthreads();
+        all.wait();
         uint32_t n_beams = 1;
         for (uint32_t step = 0; step < q.n_steps && n_beams; step++) {
             const long long start = clock64();
@@ -1019,12 +1034,13 @@ template <class View, class Mem, bool TIMED> struct searcher {
             note_stats(step, n_beams, n_kept, start);
             n_beams = n_kept;
         }
-        answer();
+        const uint32_t ticket = answer();
         if (TIMED && threadIdx.x == 0 && all.rank == 0)
             for (int i = 0; i < FT_N_PHASES; i++) {
-                q.phases[(uint64_t)m.query * FT_N_PHASES + i] = laps[i];
+                q.phases[(uint64_t)query * FT_N_PHASES + i] = laps[i];
                 laps[i] = 0;
             }
+        return gridDim.x / all.size + ticket - q.first_ticket;
     }
 };
 
@@ -1037,23 +1053,11 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
     extern __shared__ __align__(16) unsigned char raw[];
     mem &m = *reinterpret_cast<mem *>(raw);
     const team all = CLUSTER ? team::whole() : team::alone();
-    all.sync(); /* shared memory of a block exists once it runs */
-    const uint64_t number = blockIdx.x / all.size;
+    const uint32_t number = blockIdx.x / all.size;
     searcher<View, mem, TIMED> s = {view, q, m, all,
-                                    q.trace + number * q.n_steps * q.beam};
-    for (;;) {
-        if (all.rank == 0 && threadIdx.x == 0) {
-            const uint32_t next = atomicAdd(q.next_ticket, 1u) - q.first_ticket;
-#pragma unroll 1
-            for (unsigned r = 0; r < all.size; r++)
-                *all.at(&m.query, r) = next;
-        }
-        all.sync();
-        if (m.query >= q.n_queries)
-            return; /* nobody touches this block's memory any more */
-        s.run();
-        all.sync();
-    }
+                                    q.trace + (uint64_t)number * q.n_steps * q.beam};
+    for (uint32_t query = number; query < q.n_queries;)
+        query = s.run(query);
 }
 
 } // namespace ft

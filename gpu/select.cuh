@@ -115,32 +115,38 @@ static __device__ void clear_bins(uint32_t *bins, select_memory<THREADS, BINS> &
         m.n_list = 0;
 }
 
-/* Sum the bins of a team of many: each block sums a part of them, for all blocks. Sums
- * end at SUM_MASK, more than anybody wants. */
+/* Sum the bins of a team of many: each block sums a part of them, for all blocks; lanes
+ * share a bin, with as many blocks each as there are bins a thread. Sums end at
+ * SUM_MASK, more than anybody wants. */
 enum { SUM_BITS = 16, SUM_MASK = (1 << SUM_BITS) - 1 };
 
 template <int THREADS, int BINS>
 static __device__ void share_sums(const team &t, select_memory<THREADS, BINS> &m,
                                   uint32_t *bins)
 {
-    const int part = BINS / t.size;
+    enum { EACH = BINS / THREADS };
+    const unsigned lanes = t.size / EACH, lane = threadIdx.x % lanes;
+    const unsigned bin = t.rank * (BINS / t.size) + threadIdx.x / lanes;
+    uint32_t of[EACH], mine = 0;
+#pragma unroll
+    for (unsigned i = 0; i < EACH; i++) {
+        of[i] = t.at(bins, lane * EACH + i)[bin];
+        mine += of[i];
+    }
+    uint32_t to = mine;
 #pragma unroll 1
-    for (int i = threadIdx.x; i < part; i += THREADS) {
-        const int bin = t.rank * part + i;
-        uint32_t of[MAX_TEAM], sum = 0, lower = 0;
+    for (unsigned d = 1; d < lanes; d *= 2) {
+        const uint32_t below = __shfl_up_sync(~0u, to, d, lanes);
+        to += lane >= d ? below : 0;
+    }
+    const uint32_t sum =
+        min(__shfl_sync(~0u, to, lanes - 1, lanes), (uint32_t)SUM_MASK);
+    uint32_t lower = to - mine;
 #pragma unroll
-        for (unsigned r = 0; r < MAX_TEAM; r++)
-            of[r] = r < t.size ? t.at(bins, r)[bin] : 0;
-#pragma unroll
-        for (unsigned r = 0; r < MAX_TEAM; r++)
-            sum += of[r];
-#pragma unroll
-        for (unsigned r = 0; r < MAX_TEAM; r++) {
-            if (r < t.size)
-                t.at(m.sums, r)[bin] = min(sum, (uint32_t)SUM_MASK) |
-                                       min(lower, (uint32_t)SUM_MASK) << SUM_BITS;
-            lower += of[r];
-        }
+    for (unsigned i = 0; i < EACH; i++) {
+        t.at(m.sums, lane * EACH + i)[bin] = sum | min(lower, (uint32_t)SUM_MASK)
+                                                       << SUM_BITS;
+        lower += of[i];
     }
     t.sync();
 }

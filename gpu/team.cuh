@@ -13,7 +13,7 @@
 namespace ft
 {
 
-enum { MAX_TEAM = 8 }; /* blocks: loops over them are unrolled, so that loads overlap */
+enum { MAX_TEAM = 16 }; /* blocks */
 
 struct team {
     unsigned rank, size; /* of this block, in blocks */
@@ -43,9 +43,25 @@ struct team {
      * is seen by the team after it. */
     __device__ void sync() const
     {
+        arrive();
+        wait();
+    }
+
+    /* The same in two halves. A cluster's first half waits for all writes before it,
+     * those to device memory too, which take long: they are better made in between. */
+    __device__ void arrive() const
+    {
+#if __CUDA_ARCH__ >= 900
+        if (size > 1)
+            cooperative_groups::this_cluster().barrier_arrive();
+#endif
+    }
+
+    __device__ void wait() const
+    {
 #if __CUDA_ARCH__ >= 900
         if (size > 1) {
-            cooperative_groups::this_cluster().sync();
+            cooperative_groups::this_cluster().barrier_wait();
             return;
         }
 #endif
@@ -105,6 +121,17 @@ static __device__ inline unsigned warp_or(unsigned v)
 #else
     for (int step = 16; step; step /= 2)
         v |= __shfl_xor_sync(~0u, v, step);
+    return v;
+#endif
+}
+
+static __device__ inline uint32_t warp_sum(uint32_t v)
+{
+#if __CUDA_ARCH__ >= 800
+    return __reduce_add_sync(~0u, v);
+#else
+    for (int step = 16; step; step /= 2)
+        v += __shfl_xor_sync(~0u, v, step);
     return v;
 #endif
 }

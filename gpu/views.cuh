@@ -149,6 +149,19 @@ static __device__ void fetch_edges_of(const View &, uint64_t, uint32_t, None...)
 {
 }
 
+template <class View>
+static __device__ auto fetch_children_of(const View &view, uint64_t parent,
+                                         uint32_t step)
+    -> decltype(view.fetch_children(parent, step))
+{
+    view.fetch_children(parent, step);
+}
+
+template <class View, class... None>
+static __device__ void fetch_children_of(const View &, uint64_t, uint32_t, None...)
+{
+}
+
 static inline void vector_on_device(const ft_device_index *d, ft_bitvec *b)
 {
     ft_on_device(d, &b->words);

@@ -137,11 +137,13 @@ static const float none = -INFINITY;
 static void forms(void)
 {
     const shape all[] = {
-        {"a cluster a query", 9000, 90, 4, 4, 100, 2, 100, 60, 2, none, none, 5, 0,
+        {"a block a query of few", 9000, 90, 4, 4, 100, 2, 100, 60, 2, none, none, 5, 0,
          false, true, false},
         {"a block a query", 9000, 90, 4, 4, 100, 17, 100, 60, 2, none, none, 5, 0,
          false, true, false},
-        {"a large cluster a query", 40000, 200, 4, 4, 200, 2, 200, 150, 2, none, none,
+        {"a cluster of 16 a query", 40000, 200, 4, 4, 200, 2, 200, 150, 2, none, none,
+         5, 0, false, true, false},
+        {"a cluster of 8 a query", 40000, 200, 4, 4, 200, 12, 200, 150, 2, none, none,
          5, 0, false, true, false},
         {"a large block a query", 40000, 200, 4, 4, 200, 17, 200, 150, 2, none, none, 5,
          0, false, true, false},
