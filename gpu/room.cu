@@ -39,7 +39,9 @@ ft_status ft_room_pinned(ft_gpu_room *r, uint64_t bytes, ft_error *err)
                        "the batch needs %llu more bytes of pinned host memory: %s",
                        (unsigned long long)bytes, way_out);
     }
-    const ft_status st = FT_CUDA(err, e);
+    ft_status st = FT_CUDA(err, e);
+    if (st == FT_OK)
+        st = FT_CUDA(err, cudaHostGetDevicePointer(&r->mapped, r->memory, 0));
     if (st == FT_OK)
         r->bytes = bytes;
     return st;
@@ -55,9 +57,4 @@ void ft_room_free_pinned(ft_gpu_room *r)
 {
     cudaFreeHost(r->memory);
     *r = {};
-}
-
-ft_status ft_room_mapped(const ft_gpu_room *r, void **address, ft_error *err)
-{
-    return FT_CUDA(err, cudaHostGetDevicePointer(address, r->memory, 0));
 }

@@ -10,6 +10,7 @@
 
 typedef struct ft_gpu_room {
     void *memory;
+    void *mapped; /* of pinned memory: the device's address */
     uint64_t bytes;
 } ft_gpu_room;
 
@@ -20,8 +21,5 @@ ft_status ft_room_pinned(ft_gpu_room *r, uint64_t bytes, ft_error *err);
 
 void ft_room_free_on_device(ft_gpu_room *r);
 void ft_room_free_pinned(ft_gpu_room *r);
-
-/* The device's address of pinned memory. */
-ft_status ft_room_mapped(const ft_gpu_room *r, void **address, ft_error *err);
 
 #endif

@@ -86,10 +86,10 @@ ft_status ft_slot_send(ft_slot *s, const ft_batch *batch, uint32_t first, uint32
     if (st != FT_OK)
         return st;
     ft_copies_run(&s->copies, pool);
-    void *in = s->device_in.memory;
-    st = direct ? ft_room_mapped(&s->pinned_in, &in, err)
-                : FT_CUDA(err, cudaMemcpyAsync(in, pinned, bytes,
-                                               cudaMemcpyHostToDevice, s->stream));
+    void *in = direct ? s->pinned_in.mapped : s->device_in.memory;
+    if (!direct)
+        st = FT_CUDA(
+            err, cudaMemcpyAsync(in, pinned, bytes, cudaMemcpyHostToDevice, s->stream));
     const void *logp = (const uint8_t *)in + 4 * values;
     if (st == FT_OK && batch->half) {
         st = launch_widen(s, (const uint16_t *)logp, values, err);
@@ -184,11 +184,9 @@ ft_status ft_slot_ask(ft_slot *s, const ft_gpu_grids *grids,
         st = counters_for(s, &s->stats, stats_bytes(n, grids->n_steps), err);
     if (st == FT_OK && phases)
         st = counters_for(s, &s->phases, phases_bytes(n), err);
-    void *out = s->device_out.memory;
-    if (st == FT_OK && !out_on_device)
-        st = ft_room_mapped(&s->pinned_out, &out, err);
     if (st != FT_OK)
         return st;
+    void *out = out_on_device ? s->device_out.memory : s->pinned_out.mapped;
     *q = {};
     q->tokens = grids->tokens;
     q->logp = grids->logp;
