@@ -61,10 +61,8 @@ struct compact_view {
     uint64_t n_top; /* nodes of region 0 */
     const ft_compact_root_block *root_blocks;
     const ft_compact_block *blocks;
-    const ft_compact_super *supers;
     const uint64_t *siblings, *sibling_rank;
-    uint64_t last_rank; /* entry of sibling_rank */
-    const ft_code_classes *classes;
+    uint64_t last_rank;   /* entry of sibling_rank */
     const uint32_t *bits; /* the codes */
 
     /* NULL where slots need more than 32 bits. */
@@ -204,11 +202,11 @@ struct compact_view {
             return children_of_top(parent);
         const uint64_t end = region_of(step + 1).end;
         const uint64_t own = parent - n_top, block = own / FT_COMPACT_BLOCK;
-        const ft_compact_block b = blocks[block];
+        const ft_compact_block &b = blocks[block];
         const unsigned at = own % FT_COMPACT_BLOCK;
         if (!(b.child[at / 64] >> at % 64 & 1))
             return {0, 0};
-        uint64_t slot = supers[block / FT_COMPACT_SUPER].first_child + b.first_child;
+        uint64_t slot = ft_block_first_child(&b);
         unsigned k = ft_bits_rank(b.child, ft_bits_before(at));
         ft_range r;
         if (near_group(slot, k, end, &r))
@@ -238,7 +236,7 @@ struct compact_view {
         const unsigned at = parent % FT_COMPACT_ROOT_BLOCK;
         if (!(b.child >> at & 1))
             return {0, 0};
-        const unsigned k = __popc(b.child & ((1u << at) - 1));
+        const unsigned k = __popcll(b.child & ft_low_mask(at));
         const ft_range r = group(b.first_child, k, region_of(2).end);
         return {n_top + r.first, r.count};
     }
@@ -285,14 +283,12 @@ struct compact_view {
         return token < n_ids ? fetched : code(token, step);
     }
 
-    /* Lines of the first child's; of most nodes there are no others. */
+    /* The line of the first child's; of most nodes there is no other. */
     __device__ void fetch_edges(uint64_t first, uint32_t step) const
     {
         if (step == 0)
             return;
-        const uint64_t block = (first - n_top) / FT_COMPACT_BLOCK;
-        fetch_far(&classes[block]);
-        fetch_far(&blocks[block]);
+        fetch_far(&blocks[(first - n_top) / FT_COMPACT_BLOCK]);
     }
 
     __device__ uint32_t code_of(uint64_t child, uint32_t step) const
@@ -313,8 +309,8 @@ struct compact_view {
         const unsigned at = slot % FT_COMPACT_BLOCK, bit = at % 64;
         const bool second = at >= 64;
         const ft_compact_block &b = blocks[block];
-        const ulonglong2 *c = (const ulonglong2 *)&classes[block];
-        const ulonglong2 lows = c[0], highs = c[1]; /* two accesses, not four */
+        const ulonglong2 lows = *(const ulonglong2 *)b.low; /* one access, not two */
+        const ulonglong2 highs = *(const ulonglong2 *)b.high;
         const uint64_t low = second ? lows.y : lows.x;
         const uint64_t high = second ? highs.y : highs.x;
         unsigned n_low = 0, n_high = 0, n_both = 0;
@@ -334,8 +330,7 @@ struct compact_view {
                                 (n_low - n_both) * r.width[1] +
                                 (n_high - n_both) * r.width[2] + n_both * r.width[3];
         const unsigned width = r.width[cls];
-        const uint64_t codes = supers[block / FT_COMPACT_SUPER].codes + b.codes;
-        const uint64_t place = codes + places;
+        const uint64_t codes = ft_block_codes(&b), place = codes + places;
         const uint32_t *w = bits + place / 32;
         const uint64_t end_bit = codes - parents_from(b, at);
         const uint32_t ends = flags && inner ? bits[end_bit / 32] : 0;
@@ -371,8 +366,7 @@ struct compact_view {
         const ft_compact_block &b = blocks[block];
         if (!(b.child[at / 64] >> at % 64 & 1))
             return FT_NODE_TERMINAL;
-        const uint64_t bit =
-            supers[block / FT_COMPACT_SUPER].codes + b.codes - parents_from(b, at);
+        const uint64_t bit = ft_block_codes(&b) - parents_from(b, at);
         return FT_NODE_HAS_CHILDREN |
                (bits[bit / 32] >> bit % 32 & 1 ? FT_NODE_TERMINAL : 0);
     }
@@ -433,8 +427,7 @@ static __global__ void fill_starts(const __grid_constant__ compact_view v,
     if (thread == 0)
         starts[n_starts].slot = (uint32_t)n_slots;
     for (uint64_t i = thread; i < n_blocks; i += n_threads)
-        groups[i] = (uint32_t)groups_before(
-            v, v.supers[i / FT_COMPACT_SUPER].first_child + v.blocks[i].first_child);
+        groups[i] = (uint32_t)groups_before(v, ft_block_first_child(&v.blocks[i]));
 }
 
 /* `v` is without the table. */
@@ -629,11 +622,9 @@ inline compact_view compact_view::of(const ft_device_index *d)
     }
     v.root_blocks = l->root_blocks;
     v.blocks = l->blocks;
-    v.supers = l->supers;
     v.siblings = l->siblings;
     v.sibling_rank = l->sibling_rank;
     v.last_rank = ft_compact_n_ranks(l->n_blocks) - 1;
-    v.classes = l->code_classes;
     v.bits = (const uint32_t *)l->codes;
     if (has_starts(l)) {
         v.starts = (const group_start *)d->starts;
@@ -645,10 +636,8 @@ inline compact_view compact_view::of(const ft_device_index *d)
     }
     ft_on_device(d, &v.root_blocks);
     ft_on_device(d, &v.blocks);
-    ft_on_device(d, &v.supers);
     ft_on_device(d, &v.siblings);
     ft_on_device(d, &v.sibling_rank);
-    ft_on_device(d, &v.classes);
     ft_on_device(d, &v.bits);
     return v;
 }

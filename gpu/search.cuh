@@ -999,6 +999,7 @@ template <class View, class Mem, bool TIMED> struct searcher {
         if (TIMED && threadIdx.x == 0)
             lap_at = clock64();
         if (feeds()) {
+            __pipeline_wait_prior(0); /* what a query that ended early had sent for */
             fetch_proposals(0);
             fetch_proposals(1);
         }

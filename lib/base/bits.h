@@ -65,6 +65,16 @@ static inline FT_HD uint64_t ft_low_mask(unsigned n)
     return n >= 64 ? ~(uint64_t)0 : ((uint64_t)1 << n) - 1;
 }
 
+/* The low n bits of w; all of them for n from 64 to 255. */
+static inline FT_HD uint64_t ft_low_bits(uint64_t w, unsigned n)
+{
+#if defined __BMI2__ && !defined __CUDACC__
+    return _bzhi_u64(w, n);
+#else
+    return w & ft_low_mask(n);
+#endif
+}
+
 /* Position of the set bit number k (from 0) of w; w has more than k set bits. */
 static inline FT_HD unsigned ft_select_in_word(uint64_t w, unsigned k)
 {

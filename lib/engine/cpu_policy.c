@@ -99,22 +99,24 @@ static inline void admit(const ft_cpu_query *q, ft_cpu_worker *w, const ft_cpu_r
     w->n_pending += admitted & proposed & !hopeless(w, sum);
 }
 
-/* Look the hits up among the proposals. */
-static void look_up(const ft_cpu_query *q, ft_cpu_worker *w, const ft_proposals *p)
+/* Probe the runs, and look what the filter lets through up among the proposals. */
+static void probe(const ft_cpu_query *q, ft_cpu_worker *w, const ft_proposals *p)
 {
-    for (uint32_t from = 0; from < w->n_hits; from += FT_CPU_PENDING) {
-        const uint32_t left = w->n_hits - from;
+    const ft_hits *hits = &w->hits;
+    q->trie->ops->probe(q->trie, w->ranges, w->n_runs, w->filter, &w->hits);
+    for (uint32_t from = 0; from < hits->n; from += FT_CPU_PENDING) {
+        const uint32_t left = hits->n - from;
         const uint32_t to = from + (left < FT_CPU_PENDING ? left : FT_CPU_PENDING);
         if (w->n_pending + (to - from) > FT_CPU_PENDING)
             look(q, w);
         for (uint32_t i = from; i < to; i++) {
-            const ft_proposal *found = ft_proposals_find(p, w->codes[i]);
-            const ft_cpu_run *run = &w->runs[w->run_of[i]];
-            admit(q, w, run, run->first + w->places[i], found,
-                  found->code == w->codes[i]);
+            const ft_proposal *found = ft_proposals_find(p, hits->codes[i]);
+            const ft_cpu_run *run = &w->runs[hits->runs[i]];
+            admit(q, w, run, run->origin + hits->edges[i], found,
+                  found->code == hits->codes[i]);
         }
     }
-    w->n_hits = w->n_runs = 0;
+    w->n_runs = w->n_edges = 0;
 }
 
 /* Take proposal i out of the good ones, or in again, unless others share its bit. */
@@ -146,26 +148,23 @@ static void set_filter(ft_cpu_worker *w, const ft_proposals *p,
         toggle(w, p, w->n_good++);
 }
 
-/* Few children: note the edges that may be among the proposals. They are looked up
- * later, in a loop over many runs, for whose lengths no branch is mispredicted. */
+/* Few children: a run, or more, to be probed together with others. */
 static void join_children(const ft_cpu_extension *x, ft_range children,
                           const ft_proposals *p)
 {
     ft_cpu_worker *w = x->w;
-    const ft_trie *trie = x->q->trie;
     w->n_probes += children.count;
-    for (uint64_t done = 0; done < children.count; done += FT_CPU_RUN) {
-        const uint64_t first = children.first + done, left = children.count - done;
-        const uint32_t n = left < FT_CPU_RUN ? (uint32_t)left : FT_CPU_RUN;
-        if (w->n_hits + n > FT_CPU_HITS || w->n_runs == FT_CPU_RUNS)
-            look_up(x->q, w, p);
-        const uint32_t n_hits = trie->ops->probe(
-            trie, first, n, w->filter, w->places + w->n_hits, w->codes + w->n_hits);
-        memset(w->run_of + w->n_hits, (int)w->n_runs, FT_CPU_FEW); /* no loop */
-        if (n_hits > FT_CPU_FEW)
-            memset(w->run_of + w->n_hits, (int)w->n_runs, n_hits);
-        w->n_hits += n_hits;
-        w->runs[w->n_runs++] = (ft_cpu_run){first, x->beam, x->sigma};
+    while (children.count) {
+        if (w->n_edges == FT_PROBE_EDGES || w->n_runs == FT_CPU_RUNS)
+            probe(x->q, w, p);
+        const uint64_t room = FT_PROBE_EDGES - w->n_edges;
+        const uint64_t n = children.count < room ? children.count : room;
+        w->ranges[w->n_runs] = (ft_range){children.first, n};
+        w->runs[w->n_runs++] =
+            (ft_cpu_run){children.first - w->n_edges, x->beam, x->sigma};
+        w->n_edges += (uint32_t)n;
+        children.first += n;
+        children.count -= n;
     }
 }
 
@@ -239,10 +238,7 @@ static uint32_t take(ft_cpu_query *q, ft_cpu_worker *w, uint32_t step,
     ops->children_many(trie, nodes, n, children);
     for (uint32_t i = 0; i < n; i++)
         items[i].children = children[i];
-    for (uint32_t i = 0; i < n && ops->fetch_run; i++)
-        ops->fetch_run(trie, children[i]);
-    for (uint32_t i = 0; i < n && ops->fetch_codes; i++)
-        ops->fetch_codes(trie, children[i]);
+    ops->fetch(trie, children, n);
     return n;
 }
 
@@ -258,7 +254,7 @@ static void expand(ft_cpu_query *q, ft_cpu_worker *w, uint32_t step)
         set_filter(w, p, items[at], n);
         for (uint32_t i = 0; i < n; i++)
             extend(&items[at][i], p);
-        look_up(q, w, p);
+        probe(q, w, p);
     }
     look(q, w);
 }
@@ -303,7 +299,7 @@ static void expand_own(ft_cpu_query *q, ft_cpu_worker *w, uint32_t step)
             w->filter = w->own.filter;
             if (st == FT_OK)
                 extend(&items[i], &w->own);
-            look_up(q, w, &w->own);
+            probe(q, w, &w->own);
         }
     }
     look(q, w);

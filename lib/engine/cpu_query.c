@@ -17,9 +17,10 @@ uint32_t ft_cpu_take(ft_cpu_query *q, ft_cpu_worker *w, uint32_t step,
                      ft_cpu_item items[FT_CPU_CHUNK])
 {
     const uint64_t n_items = q->n_beams * q->n_slices;
+    /* Many hide more cache misses; a large team needs parts to share. */
     const uint64_t most = q->n_slices > 1    ? 1
-                          : q->n_workers > 1 ? FT_CPU_CHUNK / 2
-                                             : FT_CPU_CHUNK;
+                          : q->n_workers < 4 ? FT_CPU_CHUNK / q->n_workers
+                                             : FT_CPU_CHUNK / 4;
     const uint64_t from =
         atomic_fetch_add_explicit(&q->next_item, most, memory_order_relaxed);
     if (from >= n_items || w->status != FT_OK)
@@ -171,7 +172,7 @@ ft_status ft_cpu_query_start(ft_cpu_query *q, ft_error *err)
     for (uint32_t i = 0; i < q->n_workers; i++) {
         ft_cpu_worker *w = q->workers[i];
         w->status = FT_OK;
-        w->n_probes = w->n_candidates = w->n_pending = w->n_hits = w->n_runs = 0;
+        w->n_probes = w->n_candidates = w->n_pending = w->n_runs = w->n_edges = 0;
         ft_topset_use(&w->beams, q->trie);
         ft_topset_use(&w->results, q->trie);
         ft_cpu_reset_results(q, w);

@@ -17,11 +17,9 @@
 
 enum {
     FT_CPU_RUN = 1024,        /* labels decoded at a time */
-    FT_CPU_HITS = 2048,       /* edges that are looked up together, at most */
-    FT_CPU_RUNS = 128,        /* runs that they are of, at most */
-    FT_CPU_FEW = 8,           /* edges of a run, mostly */
+    FT_CPU_RUNS = 128,        /* runs probed together, at most */
     FT_CPU_PENDING = FT_MANY, /* candidates whose nodes are looked at together */
-    FT_CPU_CHUNK = 32         /* items taken at a time, at most */
+    FT_CPU_CHUNK = 64         /* items taken at a time, at most */
 };
 
 /* A match that may enter, before its node has been looked at. */
@@ -31,9 +29,10 @@ typedef struct ft_cpu_match {
     uint32_t beam, token;
 } ft_cpu_match;
 
-/* A run of children of a beam. */
+/* A run of children of a beam: edge number e of those that are probed together leads to
+ * node `origin` + e. */
 typedef struct ft_cpu_run {
-    uint64_t first;
+    uint64_t origin;
     uint32_t beam;
     float sigma;
 } ft_cpu_run;
@@ -57,12 +56,11 @@ typedef struct ft_cpu_worker {
     ft_cpu_match pending[FT_CPU_PENDING];
     uint32_t labels[FT_CPU_RUN]; /* the baselines' */
 
-    /* Edges that the filter has let through: their codes, places in their runs, and
-     * numbers of these. */
-    uint32_t n_hits, n_runs;
-    uint32_t codes[FT_CPU_HITS + 1], places[FT_CPU_HITS + 1];
-    uint8_t run_of[FT_CPU_HITS + FT_CPU_FEW];
+    /* Runs that are to be probed together. */
+    uint32_t n_runs, n_edges;
+    ft_range ranges[FT_CPU_RUNS];
     ft_cpu_run runs[FT_CPU_RUNS];
+    ft_hits hits;
 } ft_cpu_worker;
 
 /* How beam i of the frontier after a step came about. */

@@ -8,7 +8,7 @@
 
 enum {
     LEAST_ROOM = 32,
-    AHEAD = 16 /* look-ups whose cache misses overlap */
+    AHEAD = 128 /* look-ups whose cache misses overlap */
 };
 
 static ft_status reserve(ft_proposals *p, uint32_t n, ft_error *err)
@@ -38,6 +38,12 @@ static int by_logp(const void *x, const void *y)
     return (a->logp < b->logp) - (a->logp > b->logp);
 }
 
+static inline void fetch(const ft_code_memo *memo, atomic_uint *known, uint32_t token)
+{
+    if (token <= memo->trie->max_token)
+        __builtin_prefetch(&known[token]);
+}
+
 /* Gather the admitted slots best first. Models hand them out in that order. */
 static uint32_t gather(ft_proposal *list, const ft_code_memo *memo, uint32_t level,
                        const uint32_t *tokens, const float *logp, uint32_t n,
@@ -48,9 +54,11 @@ static uint32_t gather(ft_proposal *list, const ft_code_memo *memo, uint32_t lev
         trie->ops->code ? memo->known[trie->ops->code_set(trie, level)] : NULL;
     uint32_t m = 0;
     bool ordered = true;
+    for (uint32_t i = 0; known && i < n && i < AHEAD; i++)
+        fetch(memo, known, tokens[i]);
     for (uint32_t i = 0; i < n; i++) {
-        if (known && i + AHEAD < n && tokens[i + AHEAD] <= trie->max_token)
-            __builtin_prefetch(&known[tokens[i + AHEAD]]);
+        if (known && i + AHEAD < n)
+            fetch(memo, known, tokens[i + AHEAD]);
         if (tokens[i] == FT_NO_TOKEN || !(logp[i] > token_threshold))
             continue;
         const uint32_t code = trie->ops->code

@@ -38,18 +38,34 @@ static uint64_t skip_far(const ft_compact *l, uint64_t word, uint64_t k)
     }
 }
 
-/* The same, where it is likely to be near. There is such a bit, if only the end's:
- * nothing checks for a border. */
-static uint64_t skip_words(const ft_compact *l, uint64_t word, uint64_t k)
+/* The same, where it is likely to be near: among four words, no branch chooses. There
+ * is such a bit, if only the end's, and three words behind it: nothing checks for a
+ * border.
+ */
+static inline uint64_t skip_near(const ft_compact *l, uint64_t at, uint64_t k)
 {
-    for (unsigned i = 0; i < NEAR_WORDS; i++, word++) {
-        const uint64_t w = l->siblings[word];
-        const unsigned n = ft_popcount(w);
-        if (n > k)
-            return word * 64 + ft_select_in_word(w, (unsigned)k);
-        k -= n;
+    const uint64_t *word = &l->siblings[at];
+    uint64_t n_pair, n;
+    for (unsigned i = 0;; i++, word += 4, k -= n) {
+        n_pair = ft_popcount(word[0]) + ft_popcount(word[1]);
+        n = n_pair + ft_popcount(word[2]) + ft_popcount(word[3]);
+        if (k < n)
+            break;
+        if (i == NEAR_WORDS / 4)
+            return skip_far(l, (uint64_t)(word - l->siblings), k);
     }
-    return skip_far(l, word, k);
+    const uint64_t behind_pair = -(uint64_t)(k >= n_pair);
+    k -= n_pair & behind_pair;
+    word += 2 & behind_pair;
+    const uint64_t n_word = ft_popcount(*word), behind_word = -(uint64_t)(k >= n_word);
+    k -= n_word & behind_word;
+    word += 1 & behind_word;
+    return (uint64_t)(word - l->siblings) * 64 + ft_select_in_word(*word, (unsigned)k);
+}
+
+static uint64_t skip_words(const ft_compact *l, uint64_t at, uint64_t k)
+{
+    return skip_near(l, at, k);
 }
 
 /* A group: the slots of its first node and of the next group's. */
@@ -57,27 +73,11 @@ typedef struct group {
     uint64_t first, end;
 } group;
 
-/* Slot of the first node of group number k from `slot` on. Mostly it is within four
- * words, which are looked at without a branch (the end blocks make them exist). */
-static inline uint64_t group_first(const ft_compact *l, uint64_t slot, uint64_t k)
-{
-    const uint64_t word = slot / 64;
-    const uint64_t w[4] = {l->siblings[word] & ~ft_low_mask(slot % 64),
-                           l->siblings[word + 1], l->siblings[word + 2],
-                           l->siblings[word + 3]};
-    const unsigned n0 = ft_popcount(w[0]), n1 = n0 + ft_popcount(w[1]);
-    const unsigned n2 = n1 + ft_popcount(w[2]), n3 = n2 + ft_popcount(w[3]);
-    if (k >= n3)
-        return skip_words(l, word + 4, k - n3);
-    const unsigned i = (k >= n0) + (k >= n1) + (k >= n2);
-    const unsigned before = k >= n2 ? n2 : k >= n1 ? n1 : k >= n0 ? n0 : 0;
-    return (word + i) * 64 + ft_select_in_word(w[i], (unsigned)k - before);
-}
-
-/* The same and the next group's. Most groups are shorter than a word. */
+/* Group number k from `slot` on. Mostly it is shorter than a word. */
 static inline group find_group(const ft_compact *l, uint64_t slot, uint64_t k)
 {
-    const uint64_t first = group_first(l, slot, k);
+    const uint64_t before = l->siblings[slot / 64] & ft_low_mask(slot % 64);
+    const uint64_t first = skip_near(l, slot / 64, k + ft_popcount(before));
     const uint64_t *word = &l->siblings[first / 64];
     const uint64_t behind = *word >> first % 64 >> 1 | word[1] << (63 - first % 64);
     return (group){first, behind ? first + 1 + ft_lowest_bit(behind)
@@ -87,6 +87,37 @@ static inline group find_group(const ft_compact *l, uint64_t slot, uint64_t k)
 static inline uint64_t slot_of(const ft_compact *l, uint64_t node)
 {
     return node + l->shift[ft_compact_region_number(l, node)];
+}
+
+/* Nodes asked about together are mostly of one region, of which this is kept at hand:
+ * at first none. */
+typedef struct near_region {
+    uint64_t first, n; /* nodes */
+    uint64_t shift;    /* slots less nodes */
+} near_region;
+
+static inline near_region near_of(const ft_region *r)
+{
+    return (near_region){r->node, r->n_nodes, r->slot - r->node};
+}
+
+/* Slot of a node that is not in region 0. */
+static inline uint64_t slot_near(const ft_compact *l, uint64_t node, near_region *r)
+{
+    if (node - r->first >= r->n)
+        *r = near_of(ft_compact_region_of(l, node));
+    return node + r->shift;
+}
+
+/* Nodes of a group. */
+static inline ft_range nodes_near(const ft_compact *l, group g, near_region *r)
+{
+    if (g.first - r->shift - r->first >= r->n)
+        *r = near_of(ft_compact_region_at(l, g.first));
+    /* Behind the last one there may be slots that no node is in. */
+    const uint64_t first = g.first - r->shift, end = g.end - r->shift;
+    const uint64_t next = r->first + r->n;
+    return (ft_range){first, (end < next ? end : next) - first};
 }
 
 /* Where a node is, and what its children's group is told by. */
@@ -119,14 +150,14 @@ static inline place place_of(const ft_compact *l, uint64_t node)
 static inline uint64_t first_child(const ft_compact *l, const place *p)
 {
     return p->region == 0 ? l->root_blocks[p->block].first_child
-                          : ft_compact_children(l, p->block);
+                          : ft_block_first_child(&l->blocks[p->block]);
 }
 
 /* Bit of the codes that tells whether a block's first parent ends a key. */
 static inline uint64_t terminal_bits(const ft_compact *l, uint64_t block)
 {
-    const uint64_t *child = l->blocks[block].child;
-    return ft_compact_codes(l, block) - ft_popcount(child[0]) - ft_popcount(child[1]);
+    const ft_compact_block *b = &l->blocks[block];
+    return ft_block_codes(b) - ft_popcount(b->child[0]) - ft_popcount(b->child[1]);
 }
 
 static inline bool is_terminal(const ft_compact *l, const place *p)
@@ -143,14 +174,8 @@ static inline ft_range children_at(const ft_compact *l, const place *p)
 {
     if (!p->parent)
         return (ft_range){0, 0};
-    const group g = find_group(l, first_child(l, p), p->k);
-    unsigned r = p->region ? p->region : 1; /* theirs is the parent's or the next */
-    while (g.first - l->shift[r] >= l->first[r + 1])
-        r++;
-    /* The end may be in the next region, behind slots that no node is in. */
-    const uint64_t first = g.first - l->shift[r], end = g.end - l->shift[r];
-    const uint64_t next = l->region[r + 1].node;
-    return (ft_range){first, (end < next ? end : next) - first};
+    near_region none = {0};
+    return nodes_near(l, find_group(l, first_child(l, p), p->k), &none);
 }
 
 static ft_range compact_children(const ft_trie *t, uint64_t node)
@@ -211,96 +236,118 @@ static uint64_t compact_terminal_rank(const ft_trie *t, uint64_t node)
 {
     const ft_compact *l = t->layout;
     const place p = place_of(l, node);
-    const uint64_t block = p.block + (p.region == 0 ? 0 : l->n_root_blocks);
-    const uint64_t before =
-        l->terminals_super[block / FT_COMPACT_SUPER] + l->terminals[block];
-    if (p.region == 0)
-        return before +
-               ft_popcount(l->root_blocks[p.block].terminal & ft_low_mask(p.at));
-    uint64_t n = p.at - p.k, bit = terminal_bits(l, p.block);
+    if (p.region == 0) {
+        const ft_compact_root_block *b = &l->root_blocks[p.block];
+        return b->terminals + ft_popcount(b->terminal & ft_low_mask(p.at));
+    }
+    uint64_t n = ft_block_terminals(&l->blocks[p.block]) + p.at - p.k;
+    uint64_t bit = terminal_bits(l, p.block);
     for (unsigned left = p.k; left;) {
         const unsigned some = left < 32 ? left : 32;
         n += ft_popcount(ft_code_bits(l->codes, bit) & ft_low_mask(some));
         bit += some;
         left -= some;
     }
-    return before + n;
+    return n;
 }
 
-static void fetch_block(const ft_compact *l, uint64_t node)
+/* Nodes with children from place `at` of a block on. */
+static inline unsigned parents_from(const ft_compact_block *b, unsigned at)
 {
-    if (node <= l->n_root_children)
-        __builtin_prefetch(&l->root_blocks[node / FT_COMPACT_ROOT_BLOCK]);
-    else
-        __builtin_prefetch(&l->blocks[slot_of(l, node) / FT_COMPACT_BLOCK]);
+    const ft_block_bits before = ft_bits_before(at);
+    return ft_popcount(b->child[0] & ~before.w[0]) +
+           ft_popcount(b->child[1] & ~before.w[1]);
 }
 
 static void compact_children_many(const ft_trie *t, const uint64_t *nodes, uint32_t n,
                                   ft_range *out)
 {
+    enum { NO_PARENT = 255 };
     const ft_compact *l = t->layout;
-    place places[FT_MANY];
+    near_region near = {0}, below = {0};
+    uint64_t first[FT_MANY];
+    uint8_t before[FT_MANY]; /* groups from there to the node's */
     for (uint32_t i = 0; i < n; i++)
-        fetch_block(l, nodes[i]);
+        if (nodes[i] > l->n_root_children)
+            __builtin_prefetch(
+                &l->blocks[slot_near(l, nodes[i], &near) / FT_COMPACT_BLOCK]);
     for (uint32_t i = 0; i < n; i++) {
-        places[i] = place_of(l, nodes[i]);
-        __builtin_prefetch(&l->siblings[first_child(l, &places[i]) / 64]);
+        if (nodes[i] <= l->n_root_children) {
+            const place p = place_of(l, nodes[i]);
+            first[i] = first_child(l, &p);
+            before[i] = p.parent ? (uint8_t)p.k : NO_PARENT;
+        } else {
+            const uint64_t slot = slot_near(l, nodes[i], &near);
+            const ft_compact_block *b = &l->blocks[slot / FT_COMPACT_BLOCK];
+            const unsigned at = slot % FT_COMPACT_BLOCK;
+            first[i] = ft_block_first_child(b);
+            before[i] = (uint8_t)ft_bits_rank(b->child, ft_bits_before(at));
+            before[i] = ft_bit_get(b->child, at) ? before[i] : NO_PARENT;
+        }
+        __builtin_prefetch(&l->siblings[first[i] / 64]);
     }
-    for (uint32_t i = 0; i < n; i++)
-        out[i] =
-            nodes[i] ? children_at(l, &places[i]) : (ft_range){1, l->n_root_children};
+    for (uint32_t i = 0; i < n; i++) {
+        if (before[i] != NO_PARENT)
+            out[i] = nodes_near(l, find_group(l, first[i], before[i]), &below);
+        else
+            out[i] = nodes[i] ? (ft_range){0, 0} : (ft_range){1, l->n_root_children};
+    }
 }
 
 /* Without a branch on what differs from node to node: leaves, which end keys, look at
- * bit 0. */
+ * bit 0. Who asks has just found the nodes in their blocks, which need no fetching. */
 static void compact_flags_many(const ft_trie *t, const uint64_t *nodes, uint32_t n,
                                uint8_t *out)
 {
     const ft_compact *l = t->layout;
+    const ft_compact_block *blocks = l->blocks;
+    const uint64_t *codes = l->codes;
+    near_region near = {0};
     uint64_t bits[FT_MANY];
-    for (uint32_t i = 0; i < n; i++)
-        fetch_block(l, nodes[i]);
     for (uint32_t i = 0; i < n; i++) {
-        const place p = place_of(l, nodes[i]);
-        if (p.region == 0) {
+        if (nodes[i] <= l->n_root_children) {
+            const place p = place_of(l, nodes[i]);
             out[i] = (uint8_t)flags_at(l, &p);
             continue;
         }
-        out[i] = p.parent ? FT_NODE_HAS_CHILDREN : FT_NODE_TERMINAL;
-        bits[i] = (terminal_bits(l, p.block) + p.k) & -(uint64_t)p.parent;
-        __builtin_prefetch((const uint8_t *)l->codes + bits[i] / 8);
+        const uint64_t slot = slot_near(l, nodes[i], &near);
+        const ft_compact_block *b = &blocks[slot / FT_COMPACT_BLOCK];
+        const unsigned at = slot % FT_COMPACT_BLOCK;
+        const bool parent = ft_bit_get(b->child, at);
+        bits[i] = (ft_block_codes(b) - parents_from(b, at)) & -(uint64_t)parent;
+        out[i] = parent ? FT_NODE_HAS_CHILDREN : FT_NODE_TERMINAL;
+        __builtin_prefetch((const uint8_t *)codes + bits[i] / 8);
     }
     for (uint32_t i = 0; i < n; i++)
         if (nodes[i] > l->n_root_children)
-            out[i] |= (out[i] == FT_NODE_HAS_CHILDREN) & ft_bit_get(l->codes, bits[i]);
+            out[i] |= (out[i] == FT_NODE_HAS_CHILDREN) & ft_bit_get(codes, bits[i]);
 }
 
-static void compact_fetch_run(const ft_trie *t, ft_range children)
+/* First the blocks, then the codes that these tell of, at about the place: where
+ * exactly would cost more than a line too many. Codes of the root's children are not
+ * stored. */
+static void compact_fetch(const ft_trie *t, const ft_range *runs, uint32_t n)
 {
     const ft_compact *l = t->layout;
-    if (children.first <= l->n_root_children)
-        return; /* their codes are not stored; or there are none */
-    const uint64_t block = slot_of(l, children.first) / FT_COMPACT_BLOCK;
-    __builtin_prefetch(&l->code_classes[block]);
-    __builtin_prefetch(&l->blocks[block]);
-}
-
-static void compact_fetch_codes(const ft_trie *t, ft_range children)
-{
-    const ft_compact *l = t->layout;
-    if (children.first <= l->n_root_children)
-        return;
-    const ft_region *r = ft_compact_region_of(l, children.first);
-    const uint64_t slot = children.first - r->node + r->slot;
-    const uint64_t n = children.count < FETCH_CODES ? children.count : FETCH_CODES;
-    /* Where exactly would cost more than a line too many. */
-    const uint64_t bit = ft_compact_codes(l, slot / FT_COMPACT_BLOCK) +
-                         slot % FT_COMPACT_BLOCK * r->mean_bits;
-    const uint8_t *begin = (const uint8_t *)l->codes + bit / 8;
-    const uint8_t *end = begin + n * r->mean_bits / 8 + FETCH_SLACK;
-    __builtin_prefetch(begin);
-    for (; end > begin; end -= LINE_BYTES)
-        __builtin_prefetch(end);
+    near_region near = {0};
+    for (uint32_t i = 0; i < n; i++)
+        if (runs[i].first > l->n_root_children)
+            __builtin_prefetch(
+                &l->blocks[slot_near(l, runs[i].first, &near) / FT_COMPACT_BLOCK]);
+    for (uint32_t i = 0; i < n; i++) {
+        if (runs[i].first <= l->n_root_children)
+            continue;
+        const ft_region *r = ft_compact_region_of(l, runs[i].first);
+        const uint64_t slot = runs[i].first - r->node + r->slot;
+        const uint64_t bit = ft_block_codes(&l->blocks[slot / FT_COMPACT_BLOCK]) +
+                             slot % FT_COMPACT_BLOCK * r->mean_bits;
+        const uint64_t some = runs[i].count < FETCH_CODES ? runs[i].count : FETCH_CODES;
+        const uint8_t *begin = (const uint8_t *)l->codes + bit / 8;
+        const uint8_t *end = begin + some * r->mean_bits / 8 + FETCH_SLACK;
+        __builtin_prefetch(begin);
+        for (; end > begin; end -= LINE_BYTES)
+            __builtin_prefetch(end);
+    }
 }
 
 static uint32_t compact_code_set(const ft_trie *t, uint32_t level)
@@ -326,6 +373,5 @@ const ft_trie_ops ft_compact_ops = {
     .code = ft_compact_edge_code,
     .probe = ft_compact_probe,
     .code_set = compact_code_set,
-    .fetch_run = compact_fetch_run,
-    .fetch_codes = compact_fetch_codes,
+    .fetch = compact_fetch,
 };

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The compact layout: nodes in level order in blocks of 128. A block says where its
- * nodes' children start; one bit a node, first among its siblings, delimits the groups,
- * so that a node's children cost two dependent accesses and no select. Edges store
+ * The compact layout: nodes in level order in blocks of 128, a cache line each. A block
+ * says where its nodes' children and codes start; one bit a node, first among its
+ * siblings, delimits the groups, so that a node's children and an edge's code cost two
+ * dependent accesses each and no select. Edges store
  * codes of four widths, the short ones for frequent tokens, or rare tokens as they are
  * (token_classes.h); the root's children store nothing, they are a set with rank.
  * Leaves end keys, so only nodes with children store whether they do.
@@ -67,19 +68,12 @@ typedef struct ft_compact {
     uint64_t n_blocks, n_slots;
     const ft_compact_root_block *root_blocks;
     const ft_compact_block *blocks;
-    const ft_compact_super *supers; /* and one more, the end */
-    const uint64_t *siblings;       /* first among its siblings, by slot; the end */
-    const uint64_t *sibling_rank;   /* groups before every 64th word */
-    const ft_code_classes *code_classes; /* by block */
+    const uint64_t *siblings;     /* first among its siblings, by slot; the end */
+    const uint64_t *sibling_rank; /* groups before every 64th word */
     const uint64_t *codes;
     uint64_t n_code_bits;
-
-    /* Terminal nodes before each superblock and, from there, each block, those of
-     * region 0 first; NULL where key numbers are not stored. */
-    const uint64_t *terminals_super;
-    const uint32_t *terminals;
-
     ft_label_tables *tables; /* NULL: there are too many tokens */
+    bool avx512;             /* probe by AVX-512 */
 } ft_compact;
 
 static inline uint64_t ft_compact_n_blocks(uint64_t n_nodes)
@@ -90,11 +84,6 @@ static inline uint64_t ft_compact_n_blocks(uint64_t n_nodes)
 static inline uint64_t ft_compact_n_root_blocks(uint64_t n_root_children)
 {
     return n_root_children / FT_COMPACT_ROOT_BLOCK + 1;
-}
-
-static inline uint64_t ft_compact_n_supers(uint64_t n_blocks)
-{
-    return n_blocks / FT_COMPACT_SUPER + (n_blocks % FT_COMPACT_SUPER != 0);
 }
 
 static inline uint64_t ft_compact_n_ranks(uint64_t n_blocks)
@@ -131,26 +120,12 @@ static inline uint64_t ft_compact_node(const ft_compact *l, uint64_t slot)
     return slot - r->slot + r->node;
 }
 
-/* First bit of a block's codes. Right before, as many bits as nodes with children say
- * whether those end keys. */
-static inline uint64_t ft_compact_codes(const ft_compact *l, uint64_t block)
-{
-    return l->supers[block / FT_COMPACT_SUPER].codes + l->blocks[block].codes;
-}
-
 /* FT_CODE_BITS bits at place `bit` of the codes, and some more. */
 static inline uint64_t ft_code_bits(const uint64_t *codes, uint64_t bit)
 {
     uint64_t v;
     memcpy(&v, (const uint8_t *)codes + bit / 8, sizeof v);
     return v >> bit % 8;
-}
-
-/* Slot of the next group of children behind those of nodes before the block. */
-static inline uint64_t ft_compact_children(const ft_compact *l, uint64_t block)
-{
-    return l->supers[block / FT_COMPACT_SUPER].first_child +
-           l->blocks[block].first_child;
 }
 
 /* layout_compact's parts. */
@@ -165,8 +140,8 @@ void ft_compact_edge_codes(const ft_trie *t, uint64_t first, uint64_t count,
                            uint32_t *out);
 uint32_t ft_compact_edge_code(const ft_trie *t, uint32_t token, uint32_t level);
 uint64_t ft_compact_find(const ft_trie *t, ft_range range, uint32_t token);
-uint32_t ft_compact_probe(const ft_trie *t, uint64_t first, uint32_t count,
-                          const uint64_t *filter, uint32_t *places, uint32_t *codes);
+void ft_compact_probe(const ft_trie *t, const ft_range *runs, uint32_t n,
+                      const uint64_t *filter, ft_hits *hits);
 
 /* Tables of tokens by code, made when they pay, in zeroed room of as many bytes (0: no
  * tables) for all the tokens of a view's regions, whose sets are open. */

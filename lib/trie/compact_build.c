@@ -2,9 +2,8 @@
  *
  * Level arrays to a compact index. Tokens become codes in place, so that what follows
  * needs no lookup and no memory of its own. Then the nodes are gone through once to
- * count: every FT_MARK_BLOCKS blocks a mark says what is before. From a mark on, any
- * part of any section can be written by itself. Memory: the plan's, the marks, and with
- * key numbers a quarter of a bit a node.
+ * count: every MARK_BLOCKS blocks a mark says what is before. From a mark on, any part
+ * of any section can be written by itself. Memory: the plan's and the marks.
  */
 #include <stdlib.h>
 
@@ -15,16 +14,16 @@
 #include "trie/ids.h"
 #include "trie/parallel.h"
 
-enum {
-    MARK_BLOCKS = 64, /* a divisor of FT_COMPACT_SUPER */
-    PIECE_MARKS = 16,
-    RANK_SLOTS = FT_SIBLING_RANK * 64
-};
+enum { MARK_BLOCKS = 64, PIECE_MARKS = 16, RANK_SLOTS = FT_SIBLING_RANK * 64 };
+
+static_assert(FT_SECTION_PIECE % (MARK_BLOCKS * sizeof(ft_compact_block)) == 0,
+              "pieces of the blocks start at marks");
 
 /* What is before a block. */
 typedef struct mark {
-    uint64_t codes;   /* bits */
-    uint64_t parents; /* nodes with children, all from the root on */
+    uint64_t codes;     /* bits */
+    uint64_t parents;   /* nodes with children, all from the root on */
+    uint64_t terminals; /* nodes that end keys */
 } mark;
 
 typedef struct build {
@@ -33,15 +32,21 @@ typedef struct build {
     ft_compact_plan plan;
     ft_compact_shape shape;
     uint64_t n_root_blocks, n_blocks;
+    mark before; /* the first block */
     mark *marks; /* and one more, the end */
-    ft_compact_super *supers;
-    uint64_t *terminals_super; /* NULL without key numbers */
-    uint32_t *terminals;
 } build;
 
 static uint64_t n_marks_of(const build *b)
 {
     return b->n_blocks / MARK_BLOCKS + (b->n_blocks % MARK_BLOCKS != 0);
+}
+
+static void add_block(mark *m, const ft_node_block *nodes)
+{
+    const unsigned parents = ft_node_ones(nodes->child);
+    m->codes += parents + ft_node_block_bits(nodes);
+    m->parents += parents;
+    m->terminals += ft_node_ones(nodes->terminal);
 }
 
 static ft_status count_marks(void *arg, uint64_t begin, uint64_t end, ft_error *err)
@@ -51,57 +56,24 @@ static ft_status count_marks(void *arg, uint64_t begin, uint64_t end, ft_error *
     ft_node_blocks_from(&blocks, &b->shape, begin * MARK_BLOCKS);
     (void)err;
     for (uint64_t i = begin; i < end; i++) {
-        const ft_node_block *nodes = NULL;
+        const ft_node_block *nodes;
         for (unsigned k = 0; k < MARK_BLOCKS && (nodes = ft_node_blocks_next(&blocks));
-             k++) {
-            const unsigned parents = ft_node_ones(nodes->child);
-            b->marks[i].codes += parents + ft_node_block_bits(nodes);
-            b->marks[i].parents += parents;
-            if (b->terminals)
-                b->terminals[b->n_root_blocks + i * MARK_BLOCKS + k] =
-                    ft_node_ones(nodes->terminal);
-        }
+             k++)
+            add_block(&b->marks[i], nodes);
     }
     return FT_OK;
-}
-
-static uint64_t child_slot(const build *b, uint64_t parents)
-{
-    const ft_sibling_cursor c = ft_map_siblings(b->map, parents);
-    return ft_shape_slot(&b->shape, ft_siblings_node(&c));
 }
 
 /* From what is between the marks to what is before them. */
 static void add_up_marks(build *b)
 {
-    const uint64_t n = n_marks_of(b), per_super = FT_COMPACT_SUPER / MARK_BLOCKS;
-    mark sum = {0, ft_map_parents_before(b->map, b->plan.n_root_children + 1)};
-    for (uint64_t i = 0; i <= n; i++) {
+    mark sum = b->before;
+    for (uint64_t i = 0; i <= n_marks_of(b); i++) {
         const mark here = b->marks[i];
         b->marks[i] = sum;
-        if (i % per_super == 0 && i < n)
-            b->supers[i / per_super] =
-                (ft_compact_super){child_slot(b, sum.parents), sum.codes};
         sum.codes += here.codes;
         sum.parents += here.parents;
-    }
-    b->supers[ft_compact_n_supers(b->n_blocks)] =
-        (ft_compact_super){b->shape.place[b->plan.n_regions].slot, sum.codes};
-}
-
-/* From the terminals of each block to those before it. */
-static void add_up_terminals(build *b)
-{
-    uint64_t n = 0;
-    if (!b->terminals)
-        return;
-    for (uint64_t i = 0; i < b->n_root_blocks + b->n_blocks; i++) {
-        const uint32_t here = b->terminals[i];
-        uint64_t *super = &b->terminals_super[i / FT_COMPACT_SUPER];
-        if (i % FT_COMPACT_SUPER == 0)
-            *super = n;
-        b->terminals[i] = (uint32_t)(n - *super);
-        n += here;
+        sum.terminals += here.terminals;
     }
 }
 
@@ -109,100 +81,51 @@ static ft_status put_root_blocks(build *b)
 {
     const ft_section s = {FT_SECTION_ROOT_BLOCKS, 0, b->n_root_blocks,
                           b->n_root_blocks * sizeof(ft_compact_root_block)};
-    ft_sibling_cursor children = ft_map_siblings(b->map, 1);
+    mark sum = {.parents = 1};
+    uint64_t root = 1; /* its bit, in the first block */
+    ft_sibling_cursor children = ft_map_siblings(b->map, sum.parents);
     ft_node_blocks blocks;
-    uint64_t i = 0;
     ft_root_blocks_from(&blocks, &b->shape);
     ft_section_begin(b->w, &s);
     for (const ft_node_block *nodes; (nodes = ft_node_blocks_next(&blocks));)
-        for (unsigned at = 0; at < nodes->n; at += FT_COMPACT_ROOT_BLOCK, i++) {
-            const uint64_t root = i == 0;
+        for (unsigned i = 0; i * FT_COMPACT_ROOT_BLOCK < nodes->n; i++, root = 0) {
             const ft_compact_root_block block = {
                 .first_child = ft_shape_slot(&b->shape, ft_siblings_node(&children)),
-                .child = (uint32_t)(nodes->child[at / 64] >> at % 64 & ~root),
-                .terminal = (uint32_t)(nodes->terminal[at / 64] >> at % 64),
+                .child = nodes->child[i] & ~root,
+                .terminal = nodes->terminal[i],
+                .terminals = sum.terminals,
             };
+            const unsigned parents = ft_popcount(block.child);
             ft_section_put(b->w, &block, sizeof block);
-            ft_siblings_move(&children, ft_popcount(block.child));
-            if (b->terminals)
-                b->terminals[i] = ft_popcount(block.terminal);
+            ft_siblings_move(&children, parents);
+            sum.parents += parents;
+            sum.terminals += ft_popcount(block.terminal);
         }
+    b->before = sum;
     return ft_section_end(b->w);
-}
-
-/* Goes from block to block with what is before each. */
-typedef struct walk {
-    ft_node_blocks blocks;
-    ft_sibling_cursor children;
-    uint64_t codes;
-    uint64_t block; /* the next */
-} walk;
-
-static void walk_from(walk *x, const build *b, uint64_t mark_number)
-{
-    const mark *m = &b->marks[mark_number];
-    x->block = mark_number * MARK_BLOCKS;
-    x->codes = m->codes;
-    x->children = ft_map_siblings(b->map, m->parents);
-    ft_node_blocks_from(&x->blocks, &b->shape, x->block);
-}
-
-static ft_status next_block(walk *x, const build *b, ft_compact_block *block,
-                            ft_error *err)
-{
-    const ft_node_block *nodes = ft_node_blocks_next(&x->blocks);
-    const ft_compact_super *super = &b->supers[x->block / FT_COMPACT_SUPER];
-    const uint64_t child = ft_shape_slot(&b->shape, ft_siblings_node(&x->children));
-    const unsigned parents = ft_node_ones(nodes->child);
-    if (child - super->first_child > UINT32_MAX)
-        return ft_fail(err, FT_EINVAL,
-                       "layout compact: 2^32 children of nodes near node %llu; layouts "
-                       "narrow and wide hold them",
-                       (unsigned long long)x->block * FT_COMPACT_BLOCK);
-    *block = (ft_compact_block){
-        .first_child = (uint32_t)(child - super->first_child),
-        .codes = (uint32_t)(x->codes + parents - super->codes),
-        .child = {nodes->child[0], nodes->child[1]},
-    };
-    x->codes += parents + ft_node_block_bits(nodes);
-    ft_siblings_move(&x->children, parents);
-    x->block++;
-    return FT_OK;
 }
 
 static ft_status fill_blocks(void *arg, uint64_t at, uint64_t n, uint8_t *out,
                              ft_error *err)
 {
     const build *b = arg;
-    const uint64_t size = sizeof(ft_compact_block), first = at / size;
-    const uint64_t end = at + n;
-    walk x;
-    walk_from(&x, b, first / MARK_BLOCKS);
-    while (x.block * size < end) {
-        const uint64_t start = x.block * size;
-        ft_compact_block block;
-        const ft_status st = next_block(&x, b, &block, err);
-        if (st != FT_OK)
-            return st;
-        if (start + size <= at)
-            continue;
-        const uint64_t from = start < at ? at : start;
-        const uint64_t to = start + size < end ? start + size : end;
-        memcpy(out + (from - at), (const uint8_t *)&block + (from - start), to - from);
-    }
-    return FT_OK;
-}
-
-static ft_status fill_classes(void *arg, uint64_t at, uint64_t n, uint8_t *out,
-                              ft_error *err)
-{
-    const build *b = arg;
-    ft_code_classes *classes = (ft_code_classes *)(void *)out;
+    ft_compact_block *block = (ft_compact_block *)(void *)out;
+    const uint64_t first = at / sizeof *block;
+    mark sum = b->marks[first / MARK_BLOCKS];
+    ft_sibling_cursor children = ft_map_siblings(b->map, sum.parents);
     ft_node_blocks blocks;
-    ft_node_blocks_from(&blocks, &b->shape, at / sizeof *classes);
+    ft_node_blocks_from(&blocks, &b->shape, first);
     (void)err;
-    for (uint64_t i = 0; i < n / sizeof *classes; i++)
-        ft_node_block_classes(ft_node_blocks_next(&blocks), &classes[i]);
+    for (uint64_t i = 0; i < n / sizeof *block; i++, block++) {
+        const ft_node_block *nodes = ft_node_blocks_next(&blocks);
+        const uint64_t child = ft_shape_slot(&b->shape, ft_siblings_node(&children));
+        const unsigned parents = ft_node_ones(nodes->child);
+        ft_block_place(block, child, sum.codes + parents, sum.terminals);
+        memcpy(block->child, nodes->child, sizeof block->child);
+        ft_node_block_classes(nodes, block->low, block->high);
+        ft_siblings_move(&children, parents);
+        add_block(&sum, nodes);
+    }
     return FT_OK;
 }
 
@@ -301,60 +224,25 @@ static ft_status fill_codes(void *arg, uint64_t at, uint64_t n, uint8_t *out,
     return FT_OK;
 }
 
-static ft_status reserve(build *b)
-{
-    ft_error *err = b->w->err;
-    const uint64_t n = b->n_root_blocks + b->n_blocks;
-    b->marks = ft_calloc(n_marks_of(b) + 1, sizeof *b->marks, err);
-    b->supers = ft_calloc(ft_compact_n_supers(b->n_blocks) + 1, sizeof *b->supers, err);
-    if (!b->marks || !b->supers)
-        return FT_ENOMEM;
-    if (!b->map->levels->ids)
-        return FT_OK;
-    b->terminals = ft_calloc(n, sizeof *b->terminals, err);
-    b->terminals_super =
-        ft_calloc(ft_compact_n_supers(n), sizeof *b->terminals_super, err);
-    return b->terminals && b->terminals_super ? FT_OK : FT_ENOMEM;
-}
-
-static ft_status put_terminals(build *b)
-{
-    const uint64_t n = b->n_root_blocks + b->n_blocks, supers = ft_compact_n_supers(n);
-    const ft_section super = {FT_SECTION_SUPER_TERMINALS, 0, supers,
-                              supers * sizeof *b->terminals_super};
-    const ft_section block = {FT_SECTION_BLOCK_TERMINALS, 0, n,
-                              n * sizeof *b->terminals};
-    if (!b->terminals)
-        return FT_OK;
-    const ft_status st = ft_section_copy(b->w, &super, b->terminals_super);
-    return st == FT_OK ? ft_section_copy(b->w, &block, b->terminals) : st;
-}
-
 /* The sections of the blocks in the order of the file. */
 static ft_status put_blocks(build *b)
 {
-    const uint64_t n = b->n_blocks, n_supers = ft_compact_n_supers(n) + 1;
+    const uint64_t n = b->n_blocks;
     const uint64_t n_words = n * FT_BLOCK_WORDS + FT_SIBLING_END;
     const uint64_t n_ranks = ft_compact_n_ranks(n);
     const uint64_t n_bits = b->marks[n_marks_of(b)].codes;
-    const ft_section supers = {FT_SECTION_SUPERBLOCKS, 0, n_supers,
-                               n_supers * sizeof *b->supers};
     const struct {
         ft_section s;
-        ft_fill_fn *fill; /* NULL: the superblocks */
+        ft_fill_fn *fill;
     } sections[] = {
         {{FT_SECTION_BLOCKS, 0, n, n * sizeof(ft_compact_block)}, fill_blocks},
-        {supers, NULL},
         {{FT_SECTION_SIBLINGS, 0, n_words, n_words * 8}, fill_siblings},
         {{FT_SECTION_SIBLING_RANK, 0, n_ranks, n_ranks * 8}, fill_sibling_rank},
-        {{FT_SECTION_CODE_CLASSES, 0, n, n * sizeof(ft_code_classes)}, fill_classes},
         {{FT_SECTION_CODES, 0, n_bits, (ft_words(n_bits) + 1) * 8}, fill_codes},
     };
     ft_status st = FT_OK;
     for (size_t i = 0; i < sizeof sections / sizeof *sections && st == FT_OK; i++)
-        st = sections[i].fill
-                 ? ft_section_fill(b->w, &sections[i].s, sections[i].fill, b)
-                 : ft_section_copy(b->w, &sections[i].s, b->supers);
+        st = ft_section_fill(b->w, &sections[i].s, sections[i].fill, b);
     return st;
 }
 
@@ -365,16 +253,12 @@ static ft_status put_sections(build *b)
     if (st == FT_OK)
         st = ft_parallel(n_marks_of(b), PIECE_MARKS, n_threads, count_marks, b,
                          b->w->err);
+    if (st == FT_OK)
+        st = put_root_blocks(b);
     if (st == FT_OK) {
         add_up_marks(b);
-        st = put_root_blocks(b);
-    }
-    if (st == FT_OK) {
-        add_up_terminals(b);
         st = put_blocks(b);
     }
-    if (st == FT_OK)
-        st = put_terminals(b);
     return st == FT_OK ? ft_ids_build(b->w, b->map) : st;
 }
 
@@ -393,14 +277,11 @@ ft_status ft_compact_build(ft_writer *w, ft_level_map *map)
     b.shape = ft_compact_shape_of(map, &b.plan);
     b.n_blocks = b.shape.n_blocks;
     b.n_root_blocks = ft_compact_n_root_blocks(b.plan.n_root_children);
-    if (st == FT_OK)
-        st = reserve(&b);
-    if (st == FT_OK)
-        st = put_sections(&b);
+    if (st == FT_OK) {
+        b.marks = ft_calloc(n_marks_of(&b) + 1, sizeof *b.marks, w->err);
+        st = b.marks ? put_sections(&b) : FT_ENOMEM;
+    }
     free(b.marks);
-    free(b.supers);
-    free(b.terminals);
-    free(b.terminals_super);
     ft_compact_plan_free(&b.plan);
     return st;
 }

@@ -3,26 +3,27 @@
  * Codes of the compact layout's edges: where they are, decoded, probed, searched.
  */
 #include "base/score.h"
-#include "trie/compact.h"
-#include "trie/probe.h"
+#include "trie/compact_codes.h"
 
 enum {
     LINEAR_LABELS = 16, /* so few are decoded faster than searched (measured) */
     STRETCH = 32        /* nodes of which no more is looked at at a time */
 };
 
-/* Bit of the code of the node in place `at` of a block. */
-static inline uint64_t code_place(const ft_compact *l, const ft_region *r,
-                                  uint64_t block, unsigned at)
+void ft_region_set_widths(ft_region *r)
 {
-    const ft_code_classes *c = &l->code_classes[block];
-    const ft_block_bits before = ft_bits_before(at);
-    const uint64_t both[2] = {c->low[0] & c->high[0], c->low[1] & c->high[1]};
-    const uint32_t bits = at * r->width[0] +
-                          ft_bits_rank(c->low, before) * r->low_more +
-                          ft_bits_rank(c->high, before) * r->high_more +
-                          ft_bits_rank(both, before) * r->both_more;
-    return ft_compact_codes(l, block) + bits;
+    const uint32_t *width = r->width, *base = r->classes.base;
+    r->low_more = width[1] - width[0];
+    r->high_more = width[2] - width[0];
+    r->both_more = width[3] - width[0] - r->low_more - r->high_more;
+    r->paired = true;
+    for (unsigned i = 0; i < FT_CODE_CLASSES * FT_CODE_CLASSES; i++) {
+        const unsigned first = i % FT_CODE_CLASSES, second = i / FT_CODE_CLASSES;
+        r->pairs.mask[i] = ft_low_mask(width[first]) | ft_low_mask(width[second]) << 32;
+        r->pairs.base[i] = base[first] | (uint64_t)base[second] << 32;
+        r->pairs.width[i] = width[first] + width[second];
+        r->paired = r->paired && r->pairs.width[i] <= FT_CODE_BITS;
+    }
 }
 
 /* Every bit i of v at place 2 i. */
@@ -68,7 +69,8 @@ static inline stretch stretch_at(const ft_compact *l, const ft_region *r,
     return (stretch){
         .slot = slot,
         .left = count,
-        .bit = code_place(l, r, slot / FT_COMPACT_BLOCK, slot % FT_COMPACT_BLOCK),
+        .bit = ft_code_bit(r, &l->blocks[slot / FT_COMPACT_BLOCK],
+                           slot % FT_COMPACT_BLOCK),
     };
 }
 
@@ -79,9 +81,9 @@ static inline bool stretch_next(stretch *s, const ft_compact *l)
         return false;
     const uint64_t block = s->slot / FT_COMPACT_BLOCK;
     const unsigned at = s->slot % FT_COMPACT_BLOCK, room = STRETCH - at % STRETCH;
-    const ft_code_classes *c = &l->code_classes[block];
+    const ft_compact_block *c = &l->blocks[block];
     if (at == 0)
-        s->bit = ft_compact_codes(l, block);
+        s->bit = ft_block_codes(c);
     s->n = s->left < room ? (unsigned)s->left : room;
     s->classes = spread((uint32_t)(c->low[at / 64] >> at % 64)) |
                  spread((uint32_t)(c->high[at / 64] >> at % 64)) << 1;
@@ -111,17 +113,17 @@ static void region_codes(const ft_compact *l, const ft_region *r, uint64_t first
     }
 }
 
-/* The codes that are in the filter, as in trie/probe.h: without a branch, each written
- * where the next one goes. A code behind an odd stretch is decoded too, and taken back.
- * About one in ten is in the filter, in clusters: a word of hits a stretch, and a loop
- * over its bits, made searches 15% slower. */
-static uint32_t region_probe(const ft_compact *l, const ft_region *r, uint64_t first,
-                             uint32_t count, const uint64_t *filter, uint32_t *places,
+/* Edges from number `edge` on whose codes are in the filter, and these: without a
+ * branch, each written where the next one goes. A code behind an odd stretch is decoded
+ * too, and taken back. About one in ten is in the filter, in clusters: a word of hits a
+ * stretch, and a loop over its bits, made searches 15% slower. */
+static uint32_t region_probe(const ft_compact *l, const ft_region *r, ft_range run,
+                             uint32_t edge, const uint64_t *filter, uint32_t *edges,
                              uint32_t *codes)
 {
     const uint64_t *bits = l->codes;
-    uint64_t n = 0, at = 0;
-    for (stretch s = stretch_at(l, r, first, count); stretch_next(&s, l);) {
+    uint64_t n = 0, at = edge;
+    for (stretch s = stretch_at(l, r, run.first, run.count); stretch_next(&s, l);) {
         const unsigned odd = s.n % 2;
         uint64_t both = 0, second = 0;
         for (const uint64_t end = at + s.n; at < end; at += 2) {
@@ -129,10 +131,10 @@ static uint32_t region_probe(const ft_compact *l, const ft_region *r, uint64_t f
             s.classes >>= 4;
             const uint64_t pair = take_pair(&r->pairs, both, ft_code_bits(bits, s.bit));
             s.bit += r->pairs.width[both];
-            places[n] = (uint32_t)at;
+            edges[n] = (uint32_t)at;
             codes[n] = (uint32_t)pair;
             n += ft_filter_has(filter, (uint32_t)pair);
-            places[n] = (uint32_t)at + 1;
+            edges[n] = (uint32_t)at + 1;
             codes[n] = (uint32_t)(pair >> 32);
             second = ft_filter_has(filter, (uint32_t)(pair >> 32));
             n += second;
@@ -206,9 +208,9 @@ static void find_block(const ft_compact *l, const ft_region *r,
     uint64_t block = first;
     for (uint64_t left = (end - 1) / FT_COMPACT_BLOCK - first + 1; left > 1;) {
         const uint64_t half = left / 2;
-        const ft_code_classes *c = &l->code_classes[block + half];
+        const ft_compact_block *c = &l->blocks[block + half];
         const unsigned cls = (c->low[0] & 1) | (c->high[0] & 1) << 1;
-        const bool below = is_below(l, r, ft_compact_codes(l, block + half), cls, want);
+        const bool below = is_below(l, r, ft_block_codes(c), cls, want);
         block += half & -(uint64_t)below;
         left -= half;
     }
@@ -232,9 +234,9 @@ static uint64_t region_find(const ft_compact *l, const ft_region *r, ft_range ra
         const uint64_t half = n / 2, middle = slot + half - 1;
         const uint64_t block = middle / FT_COMPACT_BLOCK;
         const unsigned at = middle % FT_COMPACT_BLOCK;
-        const ft_code_classes *c = &l->code_classes[block];
+        const ft_compact_block *c = &l->blocks[block];
         const unsigned cls = ft_bit_get(c->low, at) | ft_bit_get(c->high, at) << 1;
-        const bool below = is_below(l, r, code_place(l, r, block, at), cls, &want);
+        const bool below = is_below(l, r, ft_code_bit(r, c, at), cls, &want);
         slot += half & -(uint64_t)below;
         n -= half;
     }
@@ -261,18 +263,46 @@ uint64_t ft_compact_find(const ft_trie *t, ft_range range, uint32_t token)
     return 1 + (uint64_t)rank;
 }
 
-uint32_t ft_compact_probe(const ft_trie *t, uint64_t first, uint32_t count,
-                          const uint64_t *filter, uint32_t *places, uint32_t *codes)
+/* A run whose codes the probe does not decode on its way. */
+static uint32_t probe_decoded(const ft_trie *t, ft_range run, uint32_t edge,
+                              const uint64_t *filter, uint32_t *edges, uint32_t *codes)
+{
+    ft_compact_edge_codes(t, run.first, run.count, codes);
+    const uint32_t n = ft_filter_codes(filter, codes, edge, (uint32_t)run.count, edges);
+    for (uint32_t i = 0; i < n; i++)
+        codes[i] = codes[edges[i] - edge]; /* they ascend: not overwritten yet */
+    return n;
+}
+
+uint32_t ft_compact_probe_run(const ft_trie *t, ft_range run, uint32_t edge,
+                              const uint64_t *filter, uint32_t *edges, uint32_t *codes)
 {
     const ft_compact *l = t->layout;
-    if (first > l->n_root_children) {
-        const ft_region *r = ft_compact_region_of(l, first);
+    if (run.first > l->n_root_children) {
+        const ft_region *r = ft_compact_region_of(l, run.first);
         if (r->paired)
-            return region_probe(l, r, first, count, filter, places, codes);
+            return region_probe(l, r, run, edge, filter, edges, codes);
     }
-    ft_compact_edge_codes(t, first, count, codes);
-    const uint32_t n = ft_filter_codes(filter, codes, count, places);
-    for (uint32_t i = 0; i < n; i++)
-        codes[i] = codes[places[i]]; /* places ascend: none is overwritten unread */
-    return n;
+    return probe_decoded(t, run, edge, filter, edges, codes);
+}
+
+void ft_compact_probe_portable(const ft_trie *t, const ft_range *runs, uint32_t n,
+                               const uint64_t *filter, ft_hits *hits)
+{
+    hits->n = 0;
+    for (uint32_t run = 0, edge = 0; run < n; edge += (uint32_t)runs[run++].count) {
+        const uint32_t n_hits = ft_compact_probe_run(
+            t, runs[run], edge, filter, hits->edges + hits->n, hits->codes + hits->n);
+        ft_hits_add(hits, n_hits, run);
+    }
+}
+
+void ft_compact_probe(const ft_trie *t, const ft_range *runs, uint32_t n,
+                      const uint64_t *filter, ft_hits *hits)
+{
+    const ft_compact *l = t->layout;
+    if (l->avx512)
+        ft_compact_probe_avx512(t, runs, n, filter, hits);
+    else
+        ft_compact_probe_portable(t, runs, n, filter, hits);
 }

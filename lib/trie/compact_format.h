@@ -16,11 +16,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/device.h"
+#include "trie/format.h"
+
 enum {
     FT_COMPACT_REGIONS = 5,     /* at most, region 0 included */
-    FT_COMPACT_ROOT_BLOCK = 32, /* nodes, in region 0 */
+    FT_COMPACT_ROOT_BLOCK = 64, /* nodes, in region 0 */
     FT_COMPACT_BLOCK = 128,     /* nodes, in the others */
-    FT_COMPACT_SUPER = 4096,    /* blocks */
     FT_SIBLING_RANK = 64,       /* words of sibling bits an entry of the ranks */
     FT_SIBLING_END = 4,   /* words behind the last slot's; of them, bit 0 is set */
     FT_CODE_CLASSES = 4,  /* widths of codes */
@@ -52,41 +54,70 @@ static inline bool ft_region_is_literal(const ft_compact_region *r)
 /* Bit i speaks of node i of the block. */
 typedef struct ft_compact_root_block {
     uint64_t first_child; /* slot of the first child of its first node with children */
-    uint32_t child;       /* has children; the root's own bit is 0 */
-    uint32_t terminal;    /* ends a key */
+    uint64_t child;       /* has children; the root's own bit is 0 */
+    uint64_t terminal;    /* ends a key */
+    uint64_t terminals;   /* nodes before it that end keys */
 } ft_compact_root_block;
 
-static_assert(sizeof(ft_compact_root_block) == 16, "see ft-index(5)");
+static_assert(sizeof(ft_compact_root_block) == 32, "see ft-index(5)");
 static_assert(offsetof(ft_compact_root_block, child) == 8, "see ft-index(5)");
-static_assert(offsetof(ft_compact_root_block, terminal) == 12, "see ft-index(5)");
+static_assert(offsetof(ft_compact_root_block, terminal) == 16, "see ft-index(5)");
+static_assert(offsetof(ft_compact_root_block, terminals) == 24, "see ft-index(5)");
 
-/* Bit i of word w speaks of node 64 w + i of the block, here and below. */
+/* A line of the cache: all that is known of a node but its code and whether a parent
+ * ends a key. Bit i of word w speaks of node 64 w + i of the block. */
 typedef struct ft_compact_block {
-    uint32_t first_child; /* slot of its nodes' first child, from the superblock's */
-    uint32_t codes;       /* first bit of its nodes' codes, from the superblock's */
+    uint32_t first_child; /* slot of its nodes' first child */
+    uint32_t codes;       /* first bit of its nodes' codes */
+    uint32_t terminals;   /* nodes before it that end keys, those of region 0 too */
+    uint32_t upper;       /* of the three, the bits from 32 on */
     uint64_t child[2];    /* has children */
+    uint64_t low[2];      /* class of its code, bit 0 */
+    uint64_t high[2];     /* and bit 1 */
 } ft_compact_block;
 
-static_assert(sizeof(ft_compact_block) == 24, "see ft-index(5)");
+static_assert(sizeof(ft_compact_block) == FT_SECTION_ALIGN, "see ft-index(5)");
 static_assert(offsetof(ft_compact_block, codes) == 4, "see ft-index(5)");
-static_assert(offsetof(ft_compact_block, child) == 8, "see ft-index(5)");
+static_assert(offsetof(ft_compact_block, terminals) == 8, "see ft-index(5)");
+static_assert(offsetof(ft_compact_block, upper) == 12, "see ft-index(5)");
+static_assert(offsetof(ft_compact_block, child) == 16, "see ft-index(5)");
+static_assert(offsetof(ft_compact_block, low) == 32, "see ft-index(5)");
+static_assert(offsetof(ft_compact_block, high) == 48, "see ft-index(5)");
 
-/* Classes of the codes of a block's nodes: two bits a node. */
-typedef struct ft_code_classes {
-    uint64_t low[2];
-    uint64_t high[2];
-} ft_code_classes;
+/* Bits of `upper`, from the lowest on: 14 of codes, 8 of terminals, 10 of first_child.
+ * Whatever FT_MAX_NODES allows fits: a node has 33 bits of codes at most. */
+enum { FT_UPPER_TERMINALS = 14, FT_UPPER_FIRST_CHILD = 22 };
 
-static_assert(sizeof(ft_code_classes) == 32, "see ft-index(5)");
-static_assert(offsetof(ft_code_classes, high) == 16, "see ft-index(5)");
+static_assert(33 * FT_MAX_NODES >> (32 + 14) == 0, "codes fit");
+static_assert((FT_MAX_NODES - 1) >> (32 + 8) == 0, "terminals fit");
+static_assert((FT_MAX_NODES + FT_COMPACT_REGIONS * FT_COMPACT_BLOCK) >> (32 + 10) == 0,
+              "slots fit");
 
-typedef struct ft_compact_super {
-    uint64_t first_child; /* slot */
-    uint64_t codes;       /* bit */
-} ft_compact_super;
+static inline FT_HD uint64_t ft_block_codes(const ft_compact_block *b)
+{
+    const uint32_t upper = b->upper & ((1u << FT_UPPER_TERMINALS) - 1);
+    return (uint64_t)upper << 32 | b->codes;
+}
 
-static_assert(sizeof(ft_compact_super) == 16, "see ft-index(5)");
-static_assert(offsetof(ft_compact_super, codes) == 8, "see ft-index(5)");
+static inline FT_HD uint64_t ft_block_terminals(const ft_compact_block *b)
+{
+    return (uint64_t)(uint8_t)(b->upper >> FT_UPPER_TERMINALS) << 32 | b->terminals;
+}
+
+static inline FT_HD uint64_t ft_block_first_child(const ft_compact_block *b)
+{
+    return (uint64_t)(b->upper >> FT_UPPER_FIRST_CHILD) << 32 | b->first_child;
+}
+
+static inline void ft_block_place(ft_compact_block *b, uint64_t first_child,
+                                  uint64_t codes, uint64_t terminals)
+{
+    b->first_child = (uint32_t)first_child;
+    b->codes = (uint32_t)codes;
+    b->terminals = (uint32_t)terminals;
+    b->upper = (uint32_t)(codes >> 32 | terminals >> 32 << FT_UPPER_TERMINALS |
+                          first_child >> 32 << FT_UPPER_FIRST_CHILD);
+}
 
 /* Classes of FT_CLASS_BLOCK neighbouring tokens of a set. */
 typedef struct ft_class_block {

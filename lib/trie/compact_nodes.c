@@ -137,15 +137,16 @@ uint64_t ft_node_block_bits(const ft_node_block *b)
            (uint64_t)(n[2] - n[3]) * width[2] + (uint64_t)n[3] * width[3];
 }
 
-void ft_node_block_classes(const ft_node_block *b, ft_code_classes *classes)
+void ft_node_block_classes(const ft_node_block *b, uint64_t *low, uint64_t *high)
 {
     const uint32_t *base = b->region->classes.base;
-    *classes = (ft_code_classes){{0}, {0}};
+    for (unsigned i = 0; i < FT_BLOCK_WORDS; i++)
+        low[i] = high[i] = 0;
     for (unsigned i = 0; i < b->n; i++) {
         const unsigned one = b->codes[i] >= base[1], two = b->codes[i] >= base[2];
         const unsigned three = b->codes[i] >= base[3];
-        classes->low[i / 64] |= (uint64_t)(one ^ two ^ three) << i % 64;
-        classes->high[i / 64] |= (uint64_t)two << i % 64;
+        low[i / 64] |= (uint64_t)(one ^ two ^ three) << i % 64;
+        high[i / 64] |= (uint64_t)two << i % 64;
     }
 }
 

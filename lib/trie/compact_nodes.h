@@ -57,9 +57,9 @@ const ft_node_block *ft_node_blocks_next(ft_node_blocks *b);
  * gives them in blocks of the same size. */
 void ft_root_blocks_from(ft_node_blocks *b, const ft_compact_shape *s);
 
-/* Bits of a block's codes, and their classes. */
+/* Bits of a block's codes, and their classes, FT_BLOCK_WORDS words each. */
 uint64_t ft_node_block_bits(const ft_node_block *b);
-void ft_node_block_classes(const ft_node_block *b, ft_code_classes *classes);
+void ft_node_block_classes(const ft_node_block *b, uint64_t *low, uint64_t *high);
 
 static inline unsigned ft_node_ones(const uint64_t *words)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "trie/compact.h"
+#include "trie/compact_codes.h"
 
 #include <stdlib.h>
 
@@ -104,23 +104,6 @@ static ft_status open_regions(ft_compact *l, const ft_trie *t, const ft_sections
     return FT_OK;
 }
 
-/* What follows from the widths. */
-static void set_widths(ft_region *r)
-{
-    const uint32_t *width = r->width, *base = r->classes.base;
-    r->low_more = width[1] - width[0];
-    r->high_more = width[2] - width[0];
-    r->both_more = width[3] - width[0] - r->low_more - r->high_more;
-    r->paired = true;
-    for (unsigned i = 0; i < FT_CODE_CLASSES * FT_CODE_CLASSES; i++) {
-        const unsigned first = i % FT_CODE_CLASSES, second = i / FT_CODE_CLASSES;
-        r->pairs.mask[i] = ft_low_mask(width[first]) | ft_low_mask(width[second]) << 32;
-        r->pairs.base[i] = base[first] | (uint64_t)base[second] << 32;
-        r->pairs.width[i] = width[first] + width[second];
-        r->paired = r->paired && r->pairs.width[i] <= FT_CODE_BITS;
-    }
-}
-
 /* The sets and classes of the regions, whose sizes are theirs. */
 static ft_status open_tokens(ft_compact *l, const ft_trie *t, const ft_sections *s,
                              const ft_compact_region *regions, uint32_t *n_used,
@@ -150,26 +133,9 @@ static ft_status open_tokens(ft_compact *l, const ft_trie *t, const ft_sections 
             continue;
         l->region[i].classes = ft_token_classes_at(r->size, of_tokens);
         of_tokens += ft_token_classes_bytes(r->size);
-        set_widths(&l->region[i]);
+        ft_region_set_widths(&l->region[i]);
     }
     return FT_OK;
-}
-
-/* Arrays that follow from the numbers of blocks. */
-typedef struct array {
-    uint32_t type;
-    uint64_t items, item_bytes;
-    const void *data;
-} array;
-
-static ft_status find_arrays(const ft_sections *s, array *arrays, unsigned n,
-                             uint32_t *n_used, ft_error *err)
-{
-    ft_status st = FT_OK;
-    for (unsigned i = 0; i < n && st == FT_OK; i++)
-        st = find(s, arrays[i].type, arrays[i].items,
-                  arrays[i].items * arrays[i].item_bytes, n_used, &arrays[i].data, err);
-    return st;
 }
 
 /* Codes of a region lie from its first block's to the next region's, says what is not
@@ -178,10 +144,11 @@ static void set_means(ft_compact *l)
 {
     for (uint32_t i = 1; i < l->n_regions; i++) {
         ft_region *r = &l->region[i];
-        const uint64_t begin = ft_compact_codes(l, r->slot / FT_COMPACT_BLOCK);
-        const uint64_t end = i + 1 < l->n_regions
-                                 ? ft_compact_codes(l, r[1].slot / FT_COMPACT_BLOCK)
-                                 : l->n_code_bits;
+        const uint64_t begin = ft_block_codes(&l->blocks[r->slot / FT_COMPACT_BLOCK]);
+        const uint64_t end =
+            i + 1 < l->n_regions
+                ? ft_block_codes(&l->blocks[r[1].slot / FT_COMPACT_BLOCK])
+                : l->n_code_bits;
         const uint64_t bits = (end - begin) / r->n_nodes;
         r->mean_bits = bits < FT_CODE_BITS ? (uint32_t)bits : FT_CODE_BITS;
     }
@@ -190,26 +157,28 @@ static void set_means(ft_compact *l)
 static ft_status open_blocks(ft_compact *l, const ft_sections *s, uint32_t *n_used,
                              ft_error *err)
 {
-    array a[] = {
+    struct {
+        uint32_t type;
+        uint64_t items, item_bytes;
+        const void *data;
+    } a[] = {
         {FT_SECTION_ROOT_BLOCKS, l->n_root_blocks, sizeof *l->root_blocks, NULL},
         {FT_SECTION_BLOCKS, l->n_blocks, sizeof *l->blocks, NULL},
-        {FT_SECTION_SUPERBLOCKS, ft_compact_n_supers(l->n_blocks) + 1,
-         sizeof *l->supers, NULL},
         {FT_SECTION_SIBLINGS, l->n_slots / 64 + FT_SIBLING_END, sizeof *l->siblings,
          NULL},
         {FT_SECTION_SIBLING_RANK, ft_compact_n_ranks(l->n_blocks),
          sizeof *l->sibling_rank, NULL},
-        {FT_SECTION_CODE_CLASSES, l->n_blocks, sizeof *l->code_classes, NULL},
     };
-    ft_status st = find_arrays(s, a, sizeof a / sizeof *a, n_used, err);
+    ft_status st = FT_OK;
+    for (size_t i = 0; i < sizeof a / sizeof *a && st == FT_OK; i++)
+        st = find(s, a[i].type, a[i].items, a[i].items * a[i].item_bytes, n_used,
+                  &a[i].data, err);
     if (st != FT_OK)
         return st;
     l->root_blocks = a[0].data;
     l->blocks = a[1].data;
-    l->supers = a[2].data;
-    l->siblings = a[3].data;
-    l->sibling_rank = a[4].data;
-    l->code_classes = a[5].data;
+    l->siblings = a[2].data;
+    l->sibling_rank = a[3].data;
 
     const void *codes;
     const ft_section_entry *e = ft_sections_entry(s, FT_SECTION_CODES);
@@ -221,25 +190,6 @@ static ft_status open_blocks(ft_compact *l, const ft_sections *s, uint32_t *n_us
     l->codes = codes;
     set_means(l);
     return FT_OK;
-}
-
-static ft_status open_ids(ft_compact *l, ft_trie *t, const ft_sections *s,
-                          uint32_t *n_used, ft_error *err)
-{
-    if (!t->has_ids)
-        return FT_OK;
-    const uint64_t n = l->n_root_blocks + l->n_blocks;
-    array a[] = {
-        {FT_SECTION_SUPER_TERMINALS, ft_compact_n_supers(n), sizeof *l->terminals_super,
-         NULL},
-        {FT_SECTION_BLOCK_TERMINALS, n, sizeof *l->terminals, NULL},
-    };
-    const ft_status st = find_arrays(s, a, sizeof a / sizeof *a, n_used, err);
-    if (st != FT_OK)
-        return st;
-    l->terminals_super = a[0].data;
-    l->terminals = a[1].data;
-    return ft_ids_open(t, s, n_used, err);
 }
 
 /* Put the room for label tables behind the view. */
@@ -274,13 +224,14 @@ ft_status ft_compact_open(ft_trie *trie, const ft_sections *sections, ft_error *
         return FT_ENOMEM;
     trie->layout = l;
     trie->ops = &ft_compact_ops;
+    l->avx512 = ft_compact_has_avx512();
     ft_status st = open_regions(l, trie, sections, &regions, &n_used, err);
     if (st == FT_OK)
         st = open_tokens(l, trie, sections, regions, &n_used, err);
     if (st == FT_OK)
         st = open_blocks(l, sections, &n_used, err);
     if (st == FT_OK)
-        st = open_ids(l, trie, sections, &n_used, err);
+        st = ft_ids_open(trie, sections, &n_used, err);
     if (st == FT_OK)
         st = ft_sections_only(sections, n_used, err);
     return st == FT_OK ? add_tables(trie, l, err) : st;

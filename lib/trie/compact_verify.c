@@ -1,23 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * After these checks every accessor of a compact trie stays in bounds, children have
- * larger numbers than their parents, and every walk ends. Superblocks are checked
- * apart: what one needs from those before it stands in its entry, which the one before
- * checks.
+ * larger numbers than their parents, and every walk ends. Stretches of blocks are
+ * checked apart: what one needs from those before it stands in its first block, which
+ * the one before checks.
  */
-#include <stdatomic.h>
-
 #include "base/score.h"
 #include "trie/bitvec.h"
 #include "trie/compact.h"
 #include "trie/ids.h"
 #include "trie/parallel.h"
 
-typedef struct survey {
-    const ft_trie *trie;
-    const ft_compact *l;
-    _Atomic uint64_t n_terminals;
-} survey;
+enum { STRETCH_BLOCKS = 4096 };
 
 /* Stands at the first node of a group; behind the last, at the end's. */
 typedef struct group_cursor {
@@ -77,31 +71,72 @@ static unsigned nodes_in_block(const ft_region *r, uint64_t first_block, uint64_
     return left < FT_COMPACT_BLOCK ? (unsigned)left : FT_COMPACT_BLOCK;
 }
 
-static ft_status check_root_blocks(survey *s, ft_error *err)
+/* What is known of a place between two blocks. */
+typedef struct progress {
+    group_cursor children; /* of the blocks to come */
+    uint64_t bits;         /* of the codes, so far */
+    uint64_t n_terminals;
+} progress;
+
+/* Is what was gone through all there is? */
+static ft_status check_end(const ft_trie *t, const progress *p, ft_error *err)
 {
-    const ft_compact *l = s->l;
+    const ft_compact *l = t->layout;
+    if (slot_of(&p->children) != l->n_slots || p->bits != l->n_code_bits)
+        return ft_fail(err, FT_EFORMAT,
+                       "section blocks: more groups or codes than nodes");
+    if (p->n_terminals != t->n_keys)
+        return ft_fail(err, FT_EFORMAT, "section blocks: %llu keys, %llu expected",
+                       (unsigned long long)p->n_terminals,
+                       (unsigned long long)t->n_keys);
+    return FT_OK;
+}
+
+/* Do the numbers of a block, or the end, agree with what is before? */
+static ft_status check_place(const ft_trie *t, uint64_t block, const progress *p,
+                             ft_error *err)
+{
+    const ft_compact *l = t->layout;
+    if (block == l->n_blocks)
+        return check_end(t, p, err);
+    const ft_compact_block *b = &l->blocks[block];
+    if (ft_block_first_child(b) != slot_of(&p->children))
+        return bad_block(err, block, "first child is wrong");
+    if (ft_block_codes(b) != p->bits + ones(b->child))
+        return bad_block(err, block, "place of its codes is wrong");
+    if (ft_block_terminals(b) != p->n_terminals)
+        return bad_block(err, block, "count of keys before it is wrong");
+    return FT_OK;
+}
+
+static ft_status bad_root_block(ft_error *err, uint64_t block, const char *what)
+{
+    return ft_fail(err, FT_EFORMAT, "section root-blocks: block %llu: %s",
+                   (unsigned long long)block, what);
+}
+
+static ft_status check_root_blocks(const ft_trie *t, ft_error *err)
+{
+    const ft_compact *l = t->layout;
     const ft_compact_root_block *b = l->root_blocks;
-    group_cursor c;
-    uint64_t n_terminals = 0;
-    if (!at_slot(l, 0, &c))
+    progress p = {.bits = 0};
+    if (!at_slot(l, 0, &p.children))
         return bad_block(err, 0, "its first node does not start a group");
     if ((b->child | b->terminal) & 1)
-        return ft_fail(err, FT_EFORMAT, "section root-blocks: the root's bits are set");
+        return bad_root_block(err, 0, "the root's bits are set");
     for (uint64_t i = 0; i < l->n_root_blocks; i++, b++) {
         const uint64_t left = l->n_root_children + 1 - i * FT_COMPACT_ROOT_BLOCK;
-        if ((b->child | b->terminal) & ~ft_low_mask(left < 32 ? (unsigned)left : 32))
-            return ft_fail(err, FT_EFORMAT,
-                           "section root-blocks: bits beyond the last are set");
-        if (b->first_child != slot_of(&c) || !move(l, &c, ft_popcount(b->child)))
-            return ft_fail(err, FT_EFORMAT,
-                           "section root-blocks: children of block %llu are wrong",
-                           (unsigned long long)i);
-        n_terminals += ft_popcount(b->terminal);
+        if (left < 64 && (b->child | b->terminal) & ~ft_low_mask((unsigned)left))
+            return bad_root_block(err, i, "bits beyond the last node are set");
+        if (b->first_child != slot_of(&p.children))
+            return bad_root_block(err, i, "first child is wrong");
+        if (b->terminals != p.n_terminals)
+            return bad_root_block(err, i, "count of keys before it is wrong");
+        if (!move(l, &p.children, ft_popcount(b->child)))
+            return bad_root_block(err, i, "more parents than groups of children");
+        p.n_terminals += ft_popcount(b->terminal);
     }
-    atomic_fetch_add(&s->n_terminals, n_terminals);
-    if (l->supers[0].first_child != slot_of(&c) || l->supers[0].codes != 0)
-        return ft_fail(err, FT_EFORMAT, "section superblocks: the first is wrong");
-    return FT_OK;
+    return check_place(t, 0, &p, err);
 }
 
 /* Nodes whose children may be in their own block: each child behind its parent. */
@@ -122,7 +157,7 @@ static bool children_follow(const ft_compact *l, uint64_t block, group_cursor c)
 static bool codes_exist(const ft_compact *l, const ft_region *r, uint64_t block,
                         uint64_t bit, unsigned n)
 {
-    const ft_code_classes *c = &l->code_classes[block];
+    const ft_compact_block *c = &l->blocks[block];
     const unsigned literal = r->literal ? FT_CODE_CLASSES - 1 : FT_CODE_CLASSES;
     uint64_t end[FT_CODE_CLASSES];
     for (unsigned i = 0; i < FT_CODE_CLASSES; i++)
@@ -139,24 +174,16 @@ static bool codes_exist(const ft_compact *l, const ft_region *r, uint64_t block,
     return true;
 }
 
-/* What is known of a place between two blocks. */
-typedef struct progress {
-    group_cursor children; /* of the blocks to come */
-    uint64_t bits;         /* of the codes, so far */
-    uint64_t n_terminals;
-} progress;
-
 static ft_status check_codes(const ft_compact *l, const ft_region *r, uint64_t block,
                              unsigned n, progress *p, ft_error *err)
 {
-    const ft_code_classes *c = &l->code_classes[block];
-    const uint64_t both[2] = {c->low[0] & c->high[0], c->low[1] & c->high[1]};
-    const unsigned parents = ones(l->blocks[block].child);
-    const uint32_t bits = n * r->width[0] + ones(c->low) * r->low_more +
-                          ones(c->high) * r->high_more + ones(both) * r->both_more;
-    if (ft_compact_codes(l, block) != p->bits + parents ||
-        l->n_code_bits - p->bits < (uint64_t)parents + bits)
-        return bad_block(err, block, "place of its codes is wrong");
+    const ft_compact_block *b = &l->blocks[block];
+    const uint64_t both[2] = {b->low[0] & b->high[0], b->low[1] & b->high[1]};
+    const unsigned parents = ones(b->child);
+    const uint32_t bits = n * r->width[0] + ones(b->low) * r->low_more +
+                          ones(b->high) * r->high_more + ones(both) * r->both_more;
+    if (l->n_code_bits - p->bits < (uint64_t)parents + bits)
+        return bad_block(err, block, "codes beyond the last");
     if (!codes_exist(l, r, block, p->bits + parents, n))
         return bad_block(err, block, "a code that no token has");
     p->n_terminals += n - parents;
@@ -171,13 +198,10 @@ static ft_status check_block(const ft_compact *l, const ft_region *r, uint64_t b
                              progress *p, ft_error *err)
 {
     const ft_compact_block *b = &l->blocks[block];
-    const ft_code_classes *c = &l->code_classes[block];
     const unsigned n = nodes_in_block(r, r->slot / FT_COMPACT_BLOCK, block);
     if (!zero_from(b->child, n) || !zero_from(l->siblings + block * 2, n) ||
-        !zero_from(c->low, n) || !zero_from(c->high, n))
+        !zero_from(b->low, n) || !zero_from(b->high, n))
         return bad_block(err, block, "bits beyond the last node are set");
-    if (ft_compact_children(l, block) != slot_of(&p->children))
-        return bad_block(err, block, "first child is wrong");
     if (slot_of(&p->children) < (block + 1) * FT_COMPACT_BLOCK &&
         !children_follow(l, block, p->children))
         return bad_block(err, block, "a node comes before its parent");
@@ -197,51 +221,56 @@ static ft_status check_rank(const ft_compact *l, uint64_t block, uint64_t n_grou
     return FT_OK;
 }
 
-static ft_status check_super(survey *s, uint64_t super, ft_error *err)
+/* The place that a block says it has. */
+static ft_status start_at(const ft_compact *l, uint64_t block, progress *p,
+                          ft_error *err)
 {
-    const ft_compact *l = s->l;
-    const uint64_t first = super * FT_COMPACT_SUPER, left = l->n_blocks - first;
-    const uint64_t last = first + (left < FT_COMPACT_SUPER ? left : FT_COMPACT_SUPER);
-    const ft_compact_super *entry = &l->supers[super];
-    uint64_t n_groups = l->sibling_rank[first * 2 / FT_SIBLING_RANK];
-    progress p = {.bits = entry->codes};
-    if (!at_slot(l, entry->first_child, &p.children) || p.bits > l->n_code_bits)
-        return ft_fail(err, FT_EFORMAT, "section superblocks: entry %llu is wrong",
-                       (unsigned long long)super);
-    const ft_region *r = &l->region[1];
-    for (uint64_t block = first; block < last; block++) {
-        while (block * FT_COMPACT_BLOCK >= r[1].slot)
-            r++;
-        ft_status st = check_rank(l, block, n_groups, err);
-        if (st == FT_OK)
-            st = check_block(l, r, block, &p, err);
-        if (st != FT_OK)
-            return st;
-        n_groups += ones(l->siblings + block * 2);
-    }
-    atomic_fetch_add(&s->n_terminals, p.n_terminals);
-    if (entry[1].first_child != slot_of(&p.children) || entry[1].codes != p.bits)
-        return ft_fail(err, FT_EFORMAT, "section superblocks: entry %llu is wrong",
-                       (unsigned long long)super + 1);
-    return check_rank(l, last, n_groups, err);
+    const ft_compact_block *b = &l->blocks[block];
+    const uint64_t codes = ft_block_codes(b), parents = ones(b->child);
+    if (!at_slot(l, ft_block_first_child(b), &p->children))
+        return bad_block(err, block, "first child is wrong");
+    if (codes < parents || codes - parents > l->n_code_bits)
+        return bad_block(err, block, "place of its codes is wrong");
+    p->bits = codes - parents;
+    p->n_terminals = ft_block_terminals(b);
+    return FT_OK;
 }
 
-static ft_status check_supers(void *arg, uint64_t begin, uint64_t end, ft_error *err)
+static ft_status check_stretch(const ft_trie *t, uint64_t stretch, ft_error *err)
+{
+    const ft_compact *l = t->layout;
+    const uint64_t first = stretch * STRETCH_BLOCKS, left = l->n_blocks - first;
+    const uint64_t last = first + (left < STRETCH_BLOCKS ? left : STRETCH_BLOCKS);
+    uint64_t n_groups = l->sibling_rank[first * 2 / FT_SIBLING_RANK];
+    const ft_region *r = &l->region[1];
+    progress p;
+    ft_status st = start_at(l, first, &p, err);
+    for (uint64_t block = first; block < last && st == FT_OK; block++) {
+        while (block * FT_COMPACT_BLOCK >= r[1].slot)
+            r++;
+        st = check_rank(l, block, n_groups, err);
+        if (st == FT_OK)
+            st = check_block(l, r, block, &p, err);
+        if (st == FT_OK)
+            st = check_place(t, block + 1, &p, err);
+        n_groups += ones(l->siblings + block * 2);
+    }
+    return st == FT_OK ? check_rank(l, last, n_groups, err) : st;
+}
+
+static ft_status check_stretches(void *arg, uint64_t begin, uint64_t end, ft_error *err)
 {
     ft_status st = FT_OK;
     for (uint64_t i = begin; i < end && st == FT_OK; i++)
-        st = check_super(arg, i, err);
+        st = check_stretch(arg, i, err);
     return st;
 }
 
 static ft_status check_ends(const ft_compact *l, ft_error *err)
 {
     static const uint64_t end[FT_SIBLING_END] = {1};
-    const ft_compact_super *last = &l->supers[ft_compact_n_supers(l->n_blocks)];
     if (memcmp(&l->siblings[l->n_slots / 64], end, sizeof end) != 0)
         return ft_fail(err, FT_EFORMAT, "section siblings: the end is wrong");
-    if (last->first_child != l->n_slots || last->codes != l->n_code_bits)
-        return ft_fail(err, FT_EFORMAT, "section superblocks: the last is wrong");
     if (l->sibling_rank[0] != 0)
         return ft_fail(err, FT_EFORMAT, "section sibling-rank: does not start at 0");
     if (!ft_packed_padding_ok(l->codes, l->n_code_bits, 1))
@@ -288,79 +317,19 @@ static ft_status check_levels(const ft_trie *t, ft_error *err)
     return FT_OK;
 }
 
-static uint64_t block_terminals(const ft_compact *l, uint64_t block)
-{
-    if (block < l->n_root_blocks)
-        return ft_popcount(l->root_blocks[block].terminal);
-    block -= l->n_root_blocks;
-    const ft_region *r = &l->region[1];
-    while (block * FT_COMPACT_BLOCK >= r[1].slot)
-        r++;
-    const unsigned parents = ones(l->blocks[block].child);
-    uint64_t n = nodes_in_block(r, r->slot / FT_COMPACT_BLOCK, block) - parents;
-    for (unsigned i = 0; i < parents; i++)
-        n += ft_bit_get(l->codes, ft_compact_codes(l, block) - parents + i);
-    return n;
-}
-
-/* Counts of terminals of superblock i, and that of the next one. */
-static ft_status check_terminal_counts(const ft_compact *l, uint64_t i, ft_error *err)
-{
-    const uint64_t n_blocks = l->n_root_blocks + l->n_blocks;
-    const uint64_t first = i * FT_COMPACT_SUPER, left = n_blocks - first;
-    const uint64_t last = left > FT_COMPACT_SUPER ? first + FT_COMPACT_SUPER : n_blocks;
-    uint64_t n = 0;
-    for (uint64_t block = first; block < last; block++) {
-        if (l->terminals[block] != n)
-            return ft_fail(err, FT_EFORMAT,
-                           "section block-terminals: entry %llu is wrong",
-                           (unsigned long long)block);
-        n += block_terminals(l, block);
-    }
-    if (last < n_blocks && l->terminals_super[i + 1] != l->terminals_super[i] + n)
-        return ft_fail(err, FT_EFORMAT, "section super-terminals: entry %llu is wrong",
-                       (unsigned long long)i + 1);
-    return FT_OK;
-}
-
-static ft_status check_counts(void *arg, uint64_t begin, uint64_t end, ft_error *err)
-{
-    ft_status st = FT_OK;
-    for (uint64_t i = begin; i < end && st == FT_OK; i++)
-        st = check_terminal_counts(arg, i, err);
-    return st;
-}
-
-static ft_status check_terminals(const ft_trie *t, uint32_t n_threads, ft_error *err)
-{
-    const ft_compact *l = t->layout;
-    if (!t->has_ids)
-        return FT_OK;
-    if (l->terminals_super[0] != 0)
-        return ft_fail(err, FT_EFORMAT, "section super-terminals: entry 0 is wrong");
-    const ft_status st =
-        ft_parallel(ft_compact_n_supers(l->n_root_blocks + l->n_blocks), 1, n_threads,
-                    check_counts, (void *)l, err);
-    return st == FT_OK ? ft_ids_verify(t, n_threads, err) : st;
-}
-
 ft_status ft_compact_verify(const ft_trie *trie, uint32_t n_threads, ft_error *err)
 {
     const ft_compact *l = trie->layout;
-    survey s = {.trie = trie, .l = l};
+    const uint64_t n =
+        l->n_blocks / STRETCH_BLOCKS + (l->n_blocks % STRETCH_BLOCKS != 0);
     ft_status st = check_ends(l, err);
     if (st == FT_OK)
         st = check_tokens(l, err);
     if (st == FT_OK)
-        st = check_root_blocks(&s, err);
+        st = check_root_blocks(trie, err);
     if (st == FT_OK)
-        st = ft_parallel(ft_compact_n_supers(l->n_blocks), 1, n_threads, check_supers,
-                         &s, err);
+        st = ft_parallel(n, 1, n_threads, check_stretches, (void *)trie, err);
     if (st == FT_OK)
         st = check_levels(trie, err);
-    if (st == FT_OK && s.n_terminals != trie->n_keys)
-        st = ft_fail(err, FT_EFORMAT, "section blocks: %llu keys, %llu expected",
-                     (unsigned long long)s.n_terminals,
-                     (unsigned long long)trie->n_keys);
-    return st == FT_OK ? check_terminals(trie, n_threads, err) : st;
+    return st == FT_OK ? ft_ids_verify(trie, n_threads, err) : st;
 }

@@ -14,7 +14,7 @@
 #define FT_INDEX_MAGIC "FTINDEX\n"
 
 enum {
-    FT_INDEX_VERSION = 1,
+    FT_INDEX_VERSION = 2,
     FT_BYTE_ORDER = 0x01020304,
     FT_SECTION_ALIGN = 64,
     FT_MAX_SECTIONS = 30,
@@ -125,19 +125,15 @@ enum {
     FT_SECTION_LINK_RANK = 18,
     FT_SECTION_LINK_HIGH = 19,
     FT_SECTION_TREE = 20,
-    FT_SECTION_REGIONS = 32, /* 32 to 43: layout compact (compact_format.h) */
+    FT_SECTION_REGIONS = 32, /* 32 to 41: layout compact (compact_format.h) */
     FT_SECTION_TOKEN_SETS = 33,
     FT_SECTION_TOKEN_CLASSES = 34,
     FT_SECTION_ROOT_BLOCKS = 35,
     FT_SECTION_BLOCKS = 36,
-    FT_SECTION_SUPERBLOCKS = 37,
     FT_SECTION_SIBLINGS = 38,
     FT_SECTION_SIBLING_RANK = 39,
-    FT_SECTION_CODE_CLASSES = 40,
-    FT_SECTION_CODES = 41,
-    FT_SECTION_SUPER_TERMINALS = 42,
-    FT_SECTION_BLOCK_TERMINALS = 43
-    /* 64 is kept for label text. */
+    FT_SECTION_CODES = 41
+    /* 37, 40, 42 and 43 were version 1's; 64 is kept for label text. */
 };
 
 /* Values of ft_index_header.layout. */

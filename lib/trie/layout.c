@@ -74,13 +74,9 @@ static const struct {
     {FT_SECTION_TOKEN_CLASSES, "token-classes"},
     {FT_SECTION_ROOT_BLOCKS, "root-blocks"},
     {FT_SECTION_BLOCKS, "blocks"},
-    {FT_SECTION_SUPERBLOCKS, "superblocks"},
     {FT_SECTION_SIBLINGS, "siblings"},
     {FT_SECTION_SIBLING_RANK, "sibling-rank"},
-    {FT_SECTION_CODE_CLASSES, "code-classes"},
     {FT_SECTION_CODES, "codes"},
-    {FT_SECTION_SUPER_TERMINALS, "super-terminals"},
-    {FT_SECTION_BLOCK_TERMINALS, "block-terminals"},
 };
 
 const char *ft_section_name(uint32_t type)

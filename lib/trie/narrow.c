@@ -57,27 +57,35 @@ static uint64_t narrow_find(const ft_trie *t, ft_range range, uint32_t token)
     return ft_narrow_find_in(t->layout, range, token);
 }
 
-static uint32_t narrow_probe(const ft_trie *t, uint64_t first, uint32_t count,
-                             const uint64_t *filter, uint32_t *places, uint32_t *codes)
+static void narrow_probe(const ft_trie *t, const ft_range *runs, uint32_t n,
+                         const uint64_t *filter, ft_hits *hits)
 {
     const ft_narrow *l = t->layout;
-    const uint16_t *low = l->low + first - 1;
-    const uint32_t n = ft_filter_lows(filter, low, count, places);
-    for (uint32_t i = 0; i < n; i++)
-        codes[i] = ft_narrow_label(l, first + places[i]);
-    return n;
+    hits->n = 0;
+    for (uint32_t run = 0, edge = 0; run < n; edge += (uint32_t)runs[run++].count) {
+        const uint64_t first = runs[run].first;
+        uint32_t *edges = hits->edges + hits->n, *codes = hits->codes + hits->n;
+        const uint32_t n_hits = ft_filter_lows(filter, l->low + first - 1, edge,
+                                               (uint32_t)runs[run].count, edges);
+        for (uint32_t i = 0; i < n_hits; i++)
+            codes[i] = ft_narrow_label(l, first + (edges[i] - edge));
+        ft_hits_add(hits, n_hits, run);
+    }
 }
 
-static void narrow_fetch_run(const ft_trie *t, ft_range children)
+static void narrow_fetch(const ft_trie *t, const ft_range *runs, uint32_t n)
 {
     const ft_narrow *l = t->layout;
-    const uint64_t at = children.first - 1;
-    const uint64_t n = children.count < FETCH_LABELS ? children.count : FETCH_LABELS;
-    for (uint64_t i = 0; i < n; i += LINE_LABELS)
-        __builtin_prefetch(l->low + at + i);
-    if (l->high_bits) {
-        __builtin_prefetch(l->flags.words + at / 64);
-        __builtin_prefetch(l->flags.rank + at / FT_BLOCK_BITS * 2);
+    for (uint32_t i = 0; i < n; i++) {
+        const uint64_t at = runs[i].first - 1;
+        const uint64_t some =
+            runs[i].count < FETCH_LABELS ? runs[i].count : FETCH_LABELS;
+        for (uint64_t j = 0; j < some; j += LINE_LABELS)
+            __builtin_prefetch(l->low + at + j);
+        if (l->high_bits) {
+            __builtin_prefetch(l->flags.words + at / 64);
+            __builtin_prefetch(l->flags.rank + at / FT_BLOCK_BITS * 2);
+        }
     }
 }
 
@@ -93,7 +101,7 @@ static const ft_trie_ops narrow_ops = {
     .visit = ft_louds_visit,
     .codes = narrow_labels,
     .probe = narrow_probe,
-    .fetch_run = narrow_fetch_run,
+    .fetch = narrow_fetch,
 };
 
 /* Bits and labels are those of nodes 1, 2, ... */

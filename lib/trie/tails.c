@@ -140,14 +140,19 @@ static ft_visit tails_visit(const ft_trie *t, uint64_t node, uint64_t *place)
     return v;
 }
 
-static uint32_t tails_probe(const ft_trie *t, uint64_t first, uint32_t count,
-                            const uint64_t *filter, uint32_t *places, uint32_t *codes)
+static void tails_probe(const ft_trie *t, const ft_range *runs, uint32_t n,
+                        const uint64_t *filter, ft_hits *hits)
 {
-    tails_labels(t, first, count, codes);
-    const uint32_t n = ft_filter_codes(filter, codes, count, places);
-    for (uint32_t i = 0; i < n; i++)
-        codes[i] = codes[places[i]]; /* places ascend: not overwritten yet */
-    return n;
+    hits->n = 0;
+    for (uint32_t run = 0, edge = 0; run < n; edge += (uint32_t)runs[run++].count) {
+        uint32_t *edges = hits->edges + hits->n, *codes = hits->codes + hits->n;
+        tails_labels(t, runs[run].first, runs[run].count, codes);
+        const uint32_t n_hits =
+            ft_filter_codes(filter, codes, edge, (uint32_t)runs[run].count, edges);
+        for (uint32_t i = 0; i < n_hits; i++)
+            codes[i] = codes[edges[i] - edge]; /* they ascend: not overwritten yet */
+        ft_hits_add(hits, n_hits, run);
+    }
 }
 
 /* The first node, `n` levels below, that comes from `node` or one behind it. */
@@ -228,18 +233,16 @@ static void tails_flags_many(const ft_trie *t, const uint64_t *nodes, uint32_t n
                                                    : FT_NODE_TERMINAL;
 }
 
-static void tails_fetch_run(const ft_trie *t, ft_range children)
+static void tails_fetch(const ft_trie *t, const ft_range *runs, uint32_t n)
 {
     const ft_tails *l = t->layout;
-    if (children.count && !in_tail(children.first) && l->inner.ops->fetch_run)
-        l->inner.ops->fetch_run(&l->inner, children);
-}
-
-static void tails_fetch_codes(const ft_trie *t, ft_range children)
-{
-    const ft_tails *l = t->layout;
-    if (children.count && !in_tail(children.first) && l->inner.ops->fetch_codes)
-        l->inner.ops->fetch_codes(&l->inner, children);
+    ft_range inner[FT_MANY];
+    uint32_t n_inner = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        inner[n_inner] = runs[i];
+        n_inner += runs[i].count && !in_tail(runs[i].first);
+    }
+    l->inner.ops->fetch(&l->inner, inner, n_inner);
 }
 
 /* Codes are the tokens, over compact as well: those in tails are shared by levels that
@@ -257,8 +260,7 @@ static const ft_trie_ops tails_ops = {
     .codes = tails_labels,
     .probe = tails_probe,
     .before = tails_before,
-    .fetch_run = tails_fetch_run,
-    .fetch_codes = tails_fetch_codes,
+    .fetch = tails_fetch,
 };
 
 static bool of_links(uint32_t type)

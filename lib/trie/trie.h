@@ -22,6 +22,8 @@ typedef struct ft_range {
     uint64_t count; /* number of children; 0: a leaf */
 } ft_range;
 
+typedef struct ft_hits ft_hits; /* trie/probe.h */
+
 typedef struct ft_visit {
     ft_range children;
     bool terminal;
@@ -76,11 +78,10 @@ typedef struct ft_trie_ops {
     void (*codes)(const ft_trie *t, uint64_t first, uint64_t count, uint32_t *out);
     uint32_t (*code)(const ft_trie *t, uint32_t token, uint32_t level);
 
-    /* Of a run of siblings, the places (0 to count - 1, ascending) whose codes are in
-     * the filter (trie/probe.h), and their codes; room for one more than `count` of
-     * both. Returns how many. */
-    uint32_t (*probe)(const ft_trie *t, uint64_t first, uint32_t count,
-                      const uint64_t *filter, uint32_t *places, uint32_t *codes);
+    /* Those edges of n <= FT_MANY runs of siblings, of at most FT_PROBE_EDGES together,
+     * whose codes are in the filter (trie/probe.h). */
+    void (*probe)(const ft_trie *t, const ft_range *runs, uint32_t n,
+                  const uint64_t *filter, ft_hits *hits);
 
     /* Levels with the same number have the same codes; below FT_MAX_CODE_SETS. NULL
      * where `code` is. */
@@ -90,10 +91,9 @@ typedef struct ft_trie_ops {
      * smaller sequence? Only where the trie has no level order. */
     bool (*before)(const ft_trie *t, uint64_t a, uint64_t b);
 
-    /* Searches hide cache misses by asking early, for many runs each time; the second
-     * reads only what the first has fetched. May be NULL. */
-    void (*fetch_run)(const ft_trie *t, ft_range children); /* for fetch_codes */
-    void (*fetch_codes)(const ft_trie *t, ft_range children);
+    /* Ask the memory for what a probe of n <= FT_MANY runs reads, which searches do
+     * early. Leaves' ranges of no children are allowed. */
+    void (*fetch)(const ft_trie *t, const ft_range *runs, uint32_t n);
 } ft_trie_ops;
 
 struct ft_trie {

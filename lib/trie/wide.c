@@ -18,21 +18,27 @@ static uint64_t wide_find(const ft_trie *t, ft_range range, uint32_t token)
     return ft_wide_find_in(t->layout, range, token);
 }
 
-static uint32_t wide_probe(const ft_trie *t, uint64_t first, uint32_t count,
-                           const uint64_t *filter, uint32_t *places, uint32_t *codes)
+static void wide_probe(const ft_trie *t, const ft_range *runs, uint32_t n,
+                       const uint64_t *filter, ft_hits *hits)
 {
     const ft_wide *l = t->layout;
-    const uint32_t *labels = l->labels + first - 1;
-    const uint32_t n = ft_filter_codes(filter, labels, count, places);
-    for (uint32_t i = 0; i < n; i++)
-        codes[i] = labels[places[i]];
-    return n;
+    hits->n = 0;
+    for (uint32_t run = 0, edge = 0; run < n; edge += (uint32_t)runs[run++].count) {
+        const uint32_t *labels = l->labels + runs[run].first - 1;
+        uint32_t *edges = hits->edges + hits->n, *codes = hits->codes + hits->n;
+        const uint32_t n_hits =
+            ft_filter_codes(filter, labels, edge, (uint32_t)runs[run].count, edges);
+        for (uint32_t i = 0; i < n_hits; i++)
+            codes[i] = labels[edges[i] - edge];
+        ft_hits_add(hits, n_hits, run);
+    }
 }
 
-static void wide_fetch_run(const ft_trie *t, ft_range children)
+static void wide_fetch(const ft_trie *t, const ft_range *runs, uint32_t n)
 {
     const ft_wide *l = t->layout;
-    __builtin_prefetch(l->labels + children.first - 1);
+    for (uint32_t i = 0; i < n; i++)
+        __builtin_prefetch(l->labels + runs[i].first - 1);
 }
 
 static const ft_trie_ops wide_ops = {
@@ -47,7 +53,7 @@ static const ft_trie_ops wide_ops = {
     .visit = ft_louds_visit,
     .codes = wide_labels,
     .probe = wide_probe,
-    .fetch_run = wide_fetch_run,
+    .fetch = wide_fetch,
 };
 
 /* Labels are those of nodes 1, 2, ... */

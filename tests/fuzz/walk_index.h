@@ -17,29 +17,29 @@
 static inline uint64_t walk_codes(const ft_trie *t, ft_range r)
 {
     uint64_t sum = 0;
-    uint32_t *codes = malloc(3 * (r.count + 1) * sizeof *codes);
-    uint32_t *places = codes + r.count + 1, *found = places + r.count + 1;
+    uint32_t *codes = malloc((r.count + 1) * sizeof *codes);
+    ft_hits *hits = malloc(sizeof *hits);
     uint64_t filter[FT_FILTER_WORDS];
-    if (t->ops->fetch_run)
-        t->ops->fetch_run(t, r);
-    if (t->ops->fetch_codes)
-        t->ops->fetch_codes(t, r);
+    t->ops->fetch(t, &r, 1);
     t->ops->codes(t, r.first, r.count, codes);
+    const uint64_t n = r.count < FT_PROBE_EDGES ? r.count : FT_PROBE_EDGES;
+    const ft_range runs[] = {{r.first, n / 2}, {r.first + n / 2, n - n / 2}};
     for (unsigned every = 1; every <= 3; every += 2) {
         memset(filter, every == 1 ? 0xff : 0, sizeof filter);
-        for (uint64_t i = 0; i < r.count; i += every)
+        for (uint64_t i = 0; i < n; i += every)
             filter[codes[i] / 64 % FT_FILTER_WORDS] |= (uint64_t)1 << codes[i] % 64;
-        const uint32_t n =
-            t->ops->probe(t, r.first, (uint32_t)r.count, filter, places, found);
-        if (n < (r.count + every - 1) / every || n > r.count)
+        t->ops->probe(t, runs, 2, filter, hits);
+        if (hits->n < (n + every - 1) / every || hits->n > n)
             abort();
-        for (uint32_t i = 0; i < n; i++) {
-            if (places[i] >= r.count || (i && places[i] <= places[i - 1]) ||
-                found[i] != codes[places[i]] || !ft_filter_has(filter, found[i]))
+        for (uint32_t i = 0; i < hits->n; i++) {
+            const uint32_t edge = hits->edges[i], code = hits->codes[i];
+            if (edge >= n || (i && edge <= hits->edges[i - 1]) || code != codes[edge] ||
+                hits->runs[i] != (edge >= n / 2) || !ft_filter_has(filter, code))
                 abort();
-            sum += found[i];
+            sum += code;
         }
     }
+    free(hits);
     free(codes);
     return sum;
 }

@@ -10,7 +10,7 @@
 #include "base/score.h"
 #include "trie/token_set.h"
 #include "trie/format.h"
-#include "trie/probe.h"
+#include "trie/compact_codes.h"
 
 /* Two indexes of the same keys. */
 typedef struct pair {
@@ -77,27 +77,50 @@ static const ft_compact_region *regions_of(const pair *p, uint64_t *n)
     return NULL;
 }
 
-/* Probe a run of which these are the codes: one in four of the low 16 bits there are is
- * in the filter, or each. */
+/* Of edges with these codes in these runs, the hits are those that the filter has. */
+static void check_hits(const ft_hits *hits, const ft_range *runs, uint32_t n_runs,
+                       const uint32_t *codes, const uint64_t *filter)
+{
+    uint32_t n = 0, edge = 0;
+    for (uint32_t run = 0; run < n_runs; run++)
+        for (uint64_t i = 0; i < runs[run].count; i++, edge++)
+            if (filter[codes[edge] % 65536 / 64] >> codes[edge] % 64 & 1) {
+                assert_true(n < hits->n);
+                assert_int_equal(hits->edges[n], edge);
+                assert_int_equal(hits->runs[n], run);
+                assert_int_equal(hits->codes[n++], codes[edge]);
+            }
+    assert_int_equal(n, hits->n);
+}
+
+/* Probe siblings of which these are the codes, cut into runs: one in four of the low 16
+ * bits there are is in the filter, or each. */
 static void check_probe(const ft_trie *t, uint64_t first, uint32_t n,
                         const uint32_t *codes, bool all, uint64_t *seed)
 {
     uint64_t filter[FT_FILTER_WORDS];
+    ft_hits *hits = malloc(sizeof *hits);
     for (unsigned i = 0; i < FT_FILTER_WORDS; i++)
         filter[i] = all ? UINT64_MAX : next_random(seed) & next_random(seed);
-    uint32_t *places = malloc(((uint64_t)n + 1) * sizeof *places);
-    uint32_t *found = malloc(((uint64_t)n + 1) * sizeof *found);
-    const uint32_t n_found = t->ops->probe(t, first, n, filter, places, found);
-    uint32_t m = 0;
-    for (uint32_t i = 0; i < n; i++)
-        if (filter[codes[i] % 65536 / 64] >> codes[i] % 64 & 1) {
-            assert_true(m < n_found);
-            assert_int_equal(places[m], i);
-            assert_int_equal(found[m++], codes[i]);
+    const uint64_t longest = next_random(seed) % 2 ? 24 : 1000;
+    for (uint32_t done = 0, here; done < n; done += here) {
+        ft_range runs[FT_MANY];
+        uint32_t n_runs = 0;
+        for (here = 0; n_runs < FT_MANY && done + here < n && here < FT_PROBE_EDGES;
+             n_runs++) {
+            const uint32_t left = n - done - here, room = FT_PROBE_EDGES - here;
+            uint64_t count = 1 + next_random(seed) % longest;
+            count = count < left ? count : left;
+            count = count < room ? count : room;
+            runs[n_runs] = (ft_range){first + done + here, count};
+            here += (uint32_t)count;
         }
-    assert_int_equal(m, n_found);
-    free(places);
-    free(found);
+        t->ops->probe(t, runs, n_runs, filter, hits);
+        check_hits(hits, runs, n_runs, codes + done, filter);
+        ft_compact_probe_portable(t, runs, n_runs, filter, hits);
+        check_hits(hits, runs, n_runs, codes + done, filter);
+    }
+    free(hits);
 }
 
 /* A few labels of a group: there or not, find says the same; codes are what `code`
@@ -417,7 +440,7 @@ static void test_hub(void **state)
 }
 
 /* Blocks whose nodes have thousands of children each: groups are far from the first
- * child of the block. More than one superblock, with key numbers. */
+ * child of the block. More than one stretch of the checks, with key numbers. */
 static void test_wide_groups(void **state)
 {
     pair p;
@@ -431,7 +454,7 @@ static void test_wide_groups(void **state)
                 pair_add(&p, key, 3, !first ? 2 : j ? 1 : 0);
             }
     pair_finish(&p);
-    assert_true(p.compact->n_nodes > 2 * FT_COMPACT_SUPER * FT_COMPACT_BLOCK);
+    assert_true(p.compact->n_nodes > 2 * 4096 * FT_COMPACT_BLOCK);
     check_pair(&p);
     pair_close(&p);
 }
@@ -482,7 +505,7 @@ static ft_status try_open(ft_buf *file, ft_error *err)
 static bool is_rigid(uint32_t type)
 {
     return type != FT_SECTION_CODES && type != FT_SECTION_IDS &&
-           type != FT_SECTION_TOKEN_SETS && type != FT_SECTION_CODE_CLASSES;
+           type != FT_SECTION_TOKEN_SETS;
 }
 
 /* Every bit of every section: refused, by a message that names a section, or walked

@@ -148,6 +148,22 @@ static void test_far_slots(void **state)
     assert_int_equal(ft_shape_slot(&s, 5 + 2 * before), 2 * before + 128);
 }
 
+/* The largest numbers that a block holds, one at a time. */
+static void test_block_place(void **state)
+{
+    const uint64_t most[3] = {(UINT64_C(1) << 42) - 1, (UINT64_C(1) << 46) - 1,
+                              (UINT64_C(1) << 40) - 1};
+    (void)state;
+    for (unsigned i = 0; i < 3; i++) {
+        ft_compact_block b;
+        ft_block_place(&b, i == 0 ? most[0] : 0, i == 1 ? most[1] : 0,
+                       i == 2 ? most[2] : 0);
+        assert_true(ft_block_first_child(&b) == (i == 0 ? most[0] : 0));
+        assert_true(ft_block_codes(&b) == (i == 1 ? most[1] : 0));
+        assert_true(ft_block_terminals(&b) == (i == 2 ? most[2] : 0));
+    }
+}
+
 /* A compact trie of one parent with five children, all of them behind 2^32 others. */
 static void test_far_compact(void **state)
 {
@@ -159,21 +175,14 @@ static void test_far_compact(void **state)
     uint32_t out[5];
     (void)state;
     ft_compact_block *blocks = reserve(n_blocks * sizeof *blocks);
-    ft_compact_super *supers = reserve(n_blocks * sizeof *supers);
-    ft_code_classes *classes = reserve(n_blocks * sizeof *classes);
     uint64_t *siblings = reserve(n_blocks * 16), *bits = reserve(far_bit / 8 + 4096);
-    uint64_t *terminals_super = reserve(n_blocks * 8);
-    uint32_t *terminals = reserve(n_blocks * 4);
 
     blocks[block].child[71 / 64] |= UINT64_C(1) << 71 % 64;
-    supers[block / FT_COMPACT_SUPER].first_child = before;
-    blocks[block].first_child = 100;
+    ft_block_place(&blocks[block], child, 1, before + 14);
     ft_bit_set(siblings, child);
     ft_bit_set(siblings, child + 5);
-    supers[child_block / FT_COMPACT_SUPER].codes = far_bit;
+    ft_block_place(&blocks[child_block], 0, far_bit, 0);
     memcpy((uint8_t *)bits + far_bit / 8 + child % 128, codes, sizeof codes);
-    terminals_super[(block + 1) / FT_COMPACT_SUPER] = before + 5;
-    terminals[block + 1] = 9;
 
     const uint64_t n = n_blocks * 128;
     l->n_regions = 2;
@@ -187,12 +196,8 @@ static void test_far_compact(void **state)
     l->n_blocks = n_blocks;
     l->n_slots = n;
     l->blocks = blocks;
-    l->supers = supers;
     l->siblings = siblings;
-    l->code_classes = classes;
     l->codes = bits;
-    l->terminals_super = terminals_super;
-    l->terminals = terminals;
     const ft_trie t = {.ops = &ft_compact_ops, .layout = l, .n_nodes = n + 2};
 
     const ft_range r = t.ops->children(&t, 2 + parent);
@@ -205,12 +210,8 @@ static void test_far_compact(void **state)
     assert_int_equal(t.ops->terminal_rank(&t, 2 + block * 128), before + 14);
 
     munmap(blocks, n_blocks * sizeof *blocks);
-    munmap(supers, n_blocks * sizeof *supers);
-    munmap(classes, n_blocks * sizeof *classes);
     munmap(siblings, n_blocks * 16);
     munmap(bits, far_bit / 8 + 4096);
-    munmap(terminals_super, n_blocks * 8);
-    munmap(terminals, n_blocks * 4);
     free(l);
 }
 
@@ -219,7 +220,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bits_of_far_nodes),    cmocka_unit_test(test_far_window),
         cmocka_unit_test(test_settle_far_directory), cmocka_unit_test(test_far_slots),
-        cmocka_unit_test(test_far_compact),
+        cmocka_unit_test(test_block_place),          cmocka_unit_test(test_far_compact),
     };
     alarm(TEST_SECONDS);
     return cmocka_run_group_tests(tests, NULL, NULL);

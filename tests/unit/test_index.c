@@ -125,10 +125,10 @@ static void test_header_messages(void **state)
                    "small: byte order mark 04030201, 01020304 expected: this index was "
                    "written on a machine of the other byte order");
     *h = good;
-    h->version = 2;
+    h->version = 1;
     assert_refused(
         &file, FT_VERIFY_NONE,
-        "small: version 2 of the index format, this program reads version 1: "
+        "small: version 1 of the index format, this program reads version 2: "
         "build the index again");
     *h = good;
     h->n_keys++;
