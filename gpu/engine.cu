@@ -11,7 +11,7 @@
 
 enum {
     DEFAULT_SLOTS = 15, /* the first chunk's way in and the last one's out are short */
-    MIN_CHUNK_BYTES = 4 << 20, /* of grids, where nobody asks for smaller chunks */
+    MIN_CHUNK_BYTES = 2 << 20, /* of grids, where nobody asks for smaller chunks */
     MAX_CHUNK_BYTES = 32 << 20,
     MIN_CHUNK = 64,          /* queries; a smaller batch is one chunk */
     FEW_QUERIES = 16,        /* of so few, latency counts */

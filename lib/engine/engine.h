@@ -50,7 +50,7 @@ typedef struct ft_engine_options {
     uint32_t n_threads; /* 0: as many as there are processors */
     uint32_t device;    /* GPU number */
     uint32_t n_slots;   /* chunks in flight on a GPU, at most FT_MAX_SLOTS; 0: 15, of
-                           4 MiB or more */
+                           2 MiB or more */
     ft_transfer in, out;
 } ft_engine_options;
 
