@@ -86,6 +86,18 @@ template <class View> struct kernels {
         return st;
     }
 
+    /* Clusters that fit on the device at a time; where it has none so large, 0. */
+    static ft_status clusters(const variant &v, const cudaLaunchConfig_t *c, int *n,
+                              ft_error *err)
+    {
+        const cudaError_t e = cudaOccupancyMaxActiveClusters(n, v.plain, c);
+        if (e != cudaErrorInvalidClusterSize)
+            return ft_cuda_status(err, e, "cudaOccupancyMaxActiveClusters");
+        cudaGetLastError();
+        *n = 0;
+        return FT_OK;
+    }
+
     static ft_status occupancy(const ft_gpu_plan *p, uint32_t *n_teams, ft_error *err)
     {
         const variant v = of(p);
@@ -98,7 +110,7 @@ template <class View> struct kernels {
         if (st != FT_OK || !fits)
             return st;
         if (p->cluster > 1) {
-            st = FT_CUDA(err, cudaOccupancyMaxActiveClusters(&n, v.plain, &c));
+            st = clusters(v, &c, &n, err);
         } else {
             st = FT_CUDA(err, cudaOccupancyMaxActiveBlocksPerMultiprocessor(
                                   &n, v.plain, (int)v.threads, v.bytes));
