@@ -999,7 +999,6 @@ template <class View, class Mem, bool TIMED> struct searcher {
         if (TIMED && threadIdx.x == 0)
             lap_at = clock64();
         if (feeds()) {
-            __pipeline_wait_prior(0); /* what a query that ended early had sent for */
             fetch_proposals(0);
             fetch_proposals(1);
         }
@@ -1057,8 +1056,10 @@ __global__ void __launch_bounds__(THREADS, BLOCKS)
     const uint32_t number = blockIdx.x / all.size;
     searcher<View, mem, TIMED> s = {view, q, m, all,
                                     q.trace + (uint64_t)number * q.n_steps * q.beam};
-    for (uint32_t query = number; query < q.n_queries;)
+    for (uint32_t query = number; query < q.n_queries;) {
         query = s.run(query);
+        __pipeline_wait_prior(0); /* what a query that ended early had sent for */
+    }
 }
 
 } // namespace ft
