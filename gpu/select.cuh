@@ -115,8 +115,8 @@ static __device__ void clear_bins(uint32_t *bins, select_memory<THREADS, BINS> &
         m.n_list = 0;
 }
 
-/* Sum the bins of a team of many: each block sums a part of them, for all blocks; lanes
- * share a bin, with as many blocks each as there are bins a thread. Sums end at
+/* Sum the bins of a team's blocks: each block sums a part of them, for all blocks;
+ * lanes share a bin, with as many blocks each as there are bins a thread. Sums end at
  * SUM_MASK, more than anybody wants. */
 enum { SUM_BITS = 16, SUM_MASK = (1 << SUM_BITS) - 1 };
 
@@ -161,24 +161,17 @@ template <bool PLACE, int THREADS, int BINS, class Note>
 static __device__ void find_border(const team &t, select_memory<THREADS, BINS> &m,
                                    uint32_t *bins, uint32_t want, const Note &note)
 {
-    enum { EACH = BINS / THREADS, FEW_BLOCKS = 2 };
+    enum { EACH = BINS / THREADS };
     static_assert(BINS % THREADS == 0, "whole threads");
-    const bool many = t.size > FEW_BLOCKS;
+    const bool many = t.size > 1;
     if (many)
         share_sums(t, m, bins);
     uint32_t count[EACH], earlier[EACH], sum = 0, ahead;
 #pragma unroll
     for (int i = 0; i < EACH; i++) {
         const int bin = threadIdx.x * EACH + i;
-        if (many) {
-            count[i] = m.sums[bin] & SUM_MASK;
-            earlier[i] = m.sums[bin] >> SUM_BITS;
-        } else {
-            const uint32_t mine = bins[bin];
-            const uint32_t other = t.size > 1 ? t.at(bins, 1 - t.rank)[bin] : 0;
-            count[i] = mine + other;
-            earlier[i] = t.rank ? other : 0;
-        }
+        count[i] = many ? m.sums[bin] & SUM_MASK : bins[bin];
+        earlier[i] = many ? m.sums[bin] >> SUM_BITS : 0;
         sum += count[i];
     }
     if (threadIdx.x == 0) {

@@ -33,12 +33,6 @@ struct team {
         return {0, 1};
     }
 
-    /* Number of this team among those of the grid, and how many there are. */
-    __device__ unsigned number(const team &all) const
-    {
-        return blockIdx.x / all.size;
-    }
-
     /* A barrier of all threads; what was written to shared or device memory before it
      * is seen by the team after it. */
     __device__ void sync() const
