@@ -7,7 +7,8 @@
  * and where every sixteenth sibling group starts, with the groups before each block,
  * since one thread that looks for a group word by word keeps 31 waiting. Where sixteen
  * groups span many words, all their starts are listed (the sparse blocks of Okanohara
- * and Sadakane's darray): under a bit a node together. The file is long because a view
+ * and Sadakane's darray): under a bit a node together. What a first token leads to is a
+ * table as well, where first tokens are not too many. The file is long because a view
  * is one struct, tables and all.
  */
 #ifndef FT_GPU_COMPACT_VIEW_CUH
@@ -50,6 +51,7 @@ struct group_start {
 
 enum : uint32_t { NOT_LISTED = ~0u };
 
+/* Children of a node of region 0. */
 struct child_slots {
     uint32_t first, count;
 };
@@ -332,6 +334,8 @@ struct compact_view {
         const unsigned width = r.width[cls];
         const uint64_t codes = ft_block_codes(&b), place = codes + places;
         const uint32_t *w = bits + place / 32;
+        /* In any case: a branch about it took more time, since loads wait apart then.
+         */
         const uint64_t end_bit = codes - parents_from(b, at);
         const uint32_t ends = flags && inner ? bits[end_bit / 32] : 0;
         const uint32_t v = __funnelshift_r(w[0], w[1], place % 32);

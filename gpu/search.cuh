@@ -7,8 +7,7 @@
  * ROOM, the grid-wide kernel of wide.cuh does the same.
  *
  * Beams lie best first, about. A step of many pairs takes those of the first beams,
- * looks how good the B-th best is by then, and drops what cannot reach that: mostly
- * most of the pairs.
+ * looks how good the B-th best is by then, and drops what cannot reach that.
  *
  * What a step costs is mostly how many instructions follow each other in a warp, and
  * how many different ones: loops that run once or twice are not unrolled, and what is

@@ -320,7 +320,7 @@ static void compact_flags_many(const ft_trie *t, const uint64_t *nodes, uint32_t
     }
     for (uint32_t i = 0; i < n; i++)
         if (nodes[i] > l->n_root_children)
-            out[i] |= (out[i] == FT_NODE_HAS_CHILDREN) & ft_bit_get(codes, bits[i]);
+            out[i] |= ft_bit_get(codes, bits[i]); /* a leaf ends a key as it is */
 }
 
 /* First the blocks, then the codes that these tell of, at about the place: where
