@@ -10,7 +10,10 @@
  * N cuts anything off, its results contain those of the trie.
  */
 #include "paper_launch.cuh"
-#include "token_sets.h"
+
+extern "C" {
+#include "baseline/token_sets.h"
+}
 
 namespace ft::paper
 {
@@ -78,7 +81,7 @@ struct match_all {
 static ft_status load_sets(ft_paper_constraint *c, const ft_index *index, ft_error *err)
 {
     ft_token_sets sets = {};
-    ft_status st = ft_token_sets_make(&sets, ft_index_trie(index), err);
+    ft_status st = ft_token_sets_make(&sets, ft_index_trie(index), 0, err);
     const uint64_t offset_bytes = 8 * (sets.depth + 1ull);
     const uint64_t token_bytes = st == FT_OK ? 4 * sets.offsets[sets.depth] : 0;
     ft_paper_sets *s = &c->sets;
