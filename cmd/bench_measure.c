@@ -7,7 +7,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench_watch.h"
 #include "common.h"
+
+/* A search that takes as many time limits, or as many seconds, is given up. */
+enum { PATIENCE = 10, LEAST_SECONDS = 2 };
+
+/* Measurements side by side. */
+typedef struct bench_group {
+    ft_bench_search *s;
+    ft_bench_figures *figures;
+    ft_bench_timing timings[FT_BENCH_MAX_SYSTEMS * FT_BENCH_N_FEEDS];
+    uint32_t n;
+    uint32_t pass;            /* that is under way */
+    ft_bench_timing *running; /* whose it is */
+} bench_group;
 
 /* Of a failure that is one system's alone. FT_ENOMEM as well: another needs less. */
 static void end_with(ft_bench_timing *t, ft_status st, const ft_error *err)
@@ -79,6 +93,7 @@ static ft_status call(const ft_bench_search *s, const ft_bench_timing *t, uint32
     const ft_batch part = call_batch(s, t, c);
     uint32_t wrong = first_of(t, c);
     e->results.n_queries = 0; /* those of the call before are no answer */
+    ft_bench_watch_begin(s->watch);
     const double start = ft_seconds();
     const ft_status st =
         t->loaded
@@ -86,6 +101,7 @@ static ft_status call(const ft_bench_search *s, const ft_bench_timing *t, uint32
                                       stay ? NULL : &e->results, err)
             : ft_engine_search(e->engine, &part, &s->params, &e->results, NULL, err);
     *seconds = ft_seconds() - start;
+    ft_bench_watch_end(s->watch);
     if (st == FT_OK && !stay &&
         (e->results.n_queries != part.n_queries ||
          !ft_bench_is_right(s, e, first_of(t, c), &wrong)))
@@ -94,17 +110,18 @@ static ft_status call(const ft_bench_search *s, const ft_bench_timing *t, uint32
 }
 
 /* How far it got, as the paper says of MARISA-Int (Appendix H). */
-static void stop_at_limit(const ft_bench_search *s, ft_bench_timing *t, bool warm_up)
+static void stop_at_limit(const ft_bench_search *s, ft_bench_timing *t, bool warm_up,
+                          double limit)
 {
     const uint64_t done = t->n_samples * t->n_batch, all = s->batch.n_queries;
     t->over = true;
     if (t->n_passes)
         snprintf(t->status, sizeof t->status, "%u of %u passes in %g s", t->n_passes,
-                 s->n_passes, s->time_limit);
+                 s->n_passes, limit);
     else
         snprintf(t->status, sizeof t->status, "%llu of %llu queries in %g s%s",
                  (unsigned long long)(done < all ? done : all), (unsigned long long)all,
-                 s->time_limit, warm_up ? ", not warm" : "");
+                 limit, warm_up ? ", not warm" : "");
 }
 
 /* Seconds until all is done, if what follows takes as long as what was; below 0 where
@@ -153,34 +170,44 @@ static void compare_calls(const ft_bench_search *s, ft_bench_timing *t, uint32_t
         end_with(t, st, &err);
 }
 
-/* Pass 0 is the warm-up: its times stay only where nothing follows them. */
-static void run_pass(const ft_bench_search *s, ft_bench_timing *timings, uint32_t n,
-                     ft_bench_timing *t, uint32_t pass)
+/* Those of whole passes, or else of the pass under way. */
+static void count_samples(ft_bench_timing *t)
 {
+    t->n_samples = t->n_passes ? (uint64_t)t->n_passes * t->n_calls : t->n_of_pass;
+}
+
+/* Pass 0 is the warm-up: its times stay only where nothing follows them. */
+static void run_pass(bench_group *g, ft_bench_timing *t, uint32_t pass)
+{
+    const ft_bench_search *s = g->s;
     double *seconds = t->seconds + (uint64_t)(pass ? pass - 1 : 0) * t->n_calls;
     const bool stay = t->feed == FT_BENCH_DEVICE_ONLY && pass > 0;
     bool late = false;
     ft_error err;
-    uint32_t c = 0;
-    while (c < t->n_calls && !late) {
+    g->running = t;
+    g->pass = pass;
+    t->n_of_pass = 0;
+    while (t->n_of_pass < t->n_calls && !late) {
+        double *const spent = &seconds[t->n_of_pass];
         if (ft_progress_due())
-            show_progress(s, timings, n, t, pass);
-        const ft_status st = call(s, t, c, stay, &seconds[c], &err);
+            show_progress(s, g->timings, g->n, t, pass);
+        const ft_status st = call(s, t, t->n_of_pass, stay, spent, &err);
         if (st != FT_OK) {
             end_with(t, st, &err);
             return;
         }
-        t->spent += seconds[c++];
+        t->spent += *spent;
+        t->n_of_pass++;
         t->n_done++;
         late = s->time_limit > 0 && t->spent > s->time_limit;
     }
-    const bool whole = c == t->n_calls;
+    const bool whole = t->n_of_pass == t->n_calls;
     t->n_passes += pass && whole;
-    t->n_samples = t->n_passes ? (uint64_t)t->n_passes * t->n_calls : c;
+    count_samples(t);
     if (late && !(whole && pass == s->n_passes))
-        stop_at_limit(s, t, pass == 0);
+        stop_at_limit(s, t, pass == 0, s->time_limit);
     if (stay)
-        compare_calls(s, t, c);
+        compare_calls(s, t, t->n_of_pass);
 }
 
 static int by_value(const void *x, const void *y)
@@ -279,20 +306,75 @@ static uint32_t choose(ft_bench_search *s, uint32_t n_batch, ft_bench_timing *ti
     return n_wanted ? n : 0;
 }
 
-static void run_passes(ft_bench_search *s, ft_bench_timing *timings, uint32_t n)
+static void run_passes(bench_group *g)
 {
-    for (uint32_t pass = 0; pass <= s->n_passes; pass++)
-        for (ft_bench_timing *t = timings; t < timings + n; t++)
+    ft_bench_timing *const end = g->timings + g->n;
+    for (uint32_t pass = 0; pass <= g->s->n_passes; pass++)
+        for (ft_bench_timing *t = g->timings; t < end; t++)
             if (!t->over)
-                run_pass(s, timings, n, t, pass);
+                run_pass(g, t, pass);
     ft_progress_end();
-    for (ft_bench_timing *t = timings; t < timings + n; t++) {
+    for (ft_bench_timing *t = g->timings; t < end; t++) {
         if (!t->over)
             snprintf(t->status, sizeof t->status,
                      t->entry->system.superset ? "ok, superset" : "ok");
         if (t->n_samples)
-            summarise(s, t);
+            summarise(g->s, t);
     }
+}
+
+static ft_status write_row(bench_group *g, const ft_bench_timing *t, ft_error *err)
+{
+    ft_bench_row row;
+    key_cells(&row, g->s, t);
+    const ft_status st = g->figures(&row, g->s, t, &g->timings[0], err);
+    return st == FT_OK ? ft_bench_report_row(g->s->report, &row, err) : st;
+}
+
+static double longest_search(const ft_bench_search *s)
+{
+    return fmax(PATIENCE * s->time_limit, LEAST_SECONDS);
+}
+
+/* The row of the system whose search does not come back. What was measured beside it
+ * has no row yet; a run that goes on with the file measures it. */
+static int give_up(void *arg)
+{
+    bench_group *g = arg;
+    ft_bench_search *s = g->s;
+    ft_bench_timing *t = g->running, *base = &g->timings[0];
+    const double limit = longest_search(s);
+    ft_error err;
+    ft_status st = FT_OK;
+    count_samples(t);
+    stop_at_limit(s, t, g->pass == 0, limit);
+    if (t->n_samples)
+        summarise(s, t);
+    if (base != t && base->n_samples)
+        summarise(s, base);
+    if (!t->has_row)
+        st = write_row(g, t, &err);
+    st = ft_bench_report_close(s->report, st, &err);
+    ft_say("%s, beam %u: a search has not come back in %g s, so all ends here; "
+           "--resume goes on without it",
+           t->entry->system.name, s->params.beam, limit);
+    if (st != FT_OK)
+        ft_finish(st, &err);
+    return FT_EXIT_FAILED;
+}
+
+static ft_status run_watched(bench_group *g, ft_error *err)
+{
+    ft_bench_search *s = g->s;
+    const ft_status st =
+        s->time_limit > 0
+            ? ft_bench_watch_open(&s->watch, longest_search(s), give_up, g, err)
+            : FT_OK;
+    if (st == FT_OK)
+        run_passes(g);
+    ft_bench_watch_close(s->watch);
+    s->watch = NULL;
+    return st;
 }
 
 void ft_bench_clock_options(ft_bench_search *s, ft_option *rows)
@@ -309,24 +391,18 @@ void ft_bench_clock_options(ft_bench_search *s, ft_option *rows)
 ft_status ft_bench_measure(ft_bench_search *s, uint32_t n_batch,
                            ft_bench_figures *figures, ft_error *err)
 {
-    ft_bench_timing timings[FT_BENCH_MAX_SYSTEMS * FT_BENCH_N_FEEDS];
-    const uint32_t n = choose(s, n_batch, timings);
-    ft_status st = n ? ft_bench_expect(s, err) : FT_OK;
-    for (uint32_t i = 0; i < n && st == FT_OK; i++)
-        st = prepare(s, &timings[i], err);
-    if (st == FT_OK)
-        run_passes(s, timings, n);
-    for (uint32_t i = 0; i < n && st == FT_OK; i++) {
-        ft_bench_row row;
-        if (timings[i].has_row)
-            continue;
-        key_cells(&row, s, &timings[i]);
-        st = figures(&row, s, &timings[i], &timings[0], err);
-        if (st == FT_OK)
-            st = ft_bench_report_row(s->report, &row, err);
-    }
-    for (uint32_t i = 0; i < n; i++)
-        free_timing(&timings[i]);
+    bench_group g = {.s = s, .figures = figures};
+    g.n = choose(s, n_batch, g.timings);
+    ft_status st = g.n ? ft_bench_expect(s, err) : FT_OK;
+    for (uint32_t i = 0; i < g.n && st == FT_OK; i++)
+        st = prepare(s, &g.timings[i], err);
+    if (st == FT_OK && g.n)
+        st = run_watched(&g, err);
+    for (uint32_t i = 0; i < g.n && st == FT_OK; i++)
+        if (!g.timings[i].has_row)
+            st = write_row(&g, &g.timings[i], err);
+    for (uint32_t i = 0; i < g.n; i++)
+        free_timing(&g.timings[i]);
     s->group++;
     return st;
 }

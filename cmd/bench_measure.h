@@ -33,6 +33,7 @@ typedef struct ft_bench_timing {
     double *seconds;    /* n_passes * n_calls, and as much room to sort them */
     uint32_t n_passes;  /* timed, whole ones */
     uint64_t n_samples; /* calls of those, or else of the pass cut short; 0: none */
+    uint32_t n_of_pass; /* calls of the pass under way, or the last one */
     uint64_t n_done;    /* calls, those of the warm-up as well */
     double spent;       /* seconds in calls */
     bool over;          /* before all passes were */

@@ -59,7 +59,8 @@ struct ft_bench_search {
     ft_bench_entry entries[FT_BENCH_MAX_SYSTEMS];
     uint32_t n_entries;
     ft_bench_report *report;
-    uint32_t n_groups, group; /* of measurements, for the time left */
+    struct ft_bench_watch *watch; /* of timed searches; NULL: they take as they like */
+    uint32_t n_groups, group;     /* of measurements, for the time left */
 
     /* At the beam at hand, once ft_bench_expect has been called. */
     uint64_t *expected; /* digest of each query's record */
