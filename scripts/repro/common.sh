@@ -113,7 +113,7 @@ prepare() {
     trap 'exit 130' INT TERM
     tsv=$results/$name.tsv txt=$results/$name.txt paper=
     : >"$work/head"
-    rm -f "$results/$name.main"
+    rm -f "$results/$name.main" "$results/$name.ok"
     [ -n "${preset-}" ] || return 0
     n_keys=$(number "${o[$size_option]}")
     find_systems
@@ -142,10 +142,13 @@ time_left() { # seconds; nothing where there is no limit; status 1 where none ar
 }
 out_of_time() { ! time_left >/dev/null; }
 until_stop() { # COMMAND...: 124 where it was ended
-    local left
+    local left status=0
     left=$(time_left) || return 124
-    [ -z "$left" ] || set -- timeout --foreground "$left" "$@"
-    "$@"
+    # A process with a search under way on a GPU may not listen.
+    [ -z "$left" ] || set -- timeout --foreground --kill-after=5 "$left" "$@"
+    "$@" || status=$?
+    [ $status != 137 ] || status=124
+    return $status
 }
 
 number() { # 10M, 300K or plain
@@ -186,15 +189,15 @@ name_library() {
     library+=-$(stamp)
 }
 index_of() { echo "$dir/$library.$1.ftx"; } # LAYOUT
-generate() { # PRESET KEYS [OPTION...] of gen-keys
-    ft-bench gen-keys -q -p "$1" -n "$2" -s "${o[seed]}" -f binary "${@:3}"
+generate() { # PRESET KEYS [OPTION...] of gen-keys; 124 where it was ended
+    until_stop ft-bench gen-keys -q -p "$1" -n "$2" -s "${o[seed]}" -f binary "${@:3}"
 }
 
 # The library in all layouts that are needed, made where they are not there and there is
 # time: side by side, from one run of the generator, whose keys go through pipes and are
 # nowhere on the disk. If it ends early, so does this, before an index has its name.
 need_indexes() {
-    local layout pid from threads failed='' missing=() pipes=() pids=()
+    local layout pid from threads status=0 missing=() pipes=() pids=()
     [ ${#here[@]} -gt 0 ] && ! out_of_time || return 0
     for layout in $(printf '%s\n' compact "${layout_of[@]}" | sort -u); do
         [ -e "$(index_of "$layout")" ] || missing+=("$layout")
@@ -209,20 +212,20 @@ need_indexes() {
             mkfifo "$from"
             pipes+=("$from")
         fi
-        ft-build -q -j $((threads ? threads : 1)) --layout "$layout" \
+        until_stop ft-build -q -j $((threads ? threads : 1)) --layout "$layout" \
             -o "$work/$layout.ftx" <"$from" &
         pids+=($!)
     done
     [ -n "${o[library]}" ] ||
-        generate "$preset" "$n_keys" "${shape[@]}" | tee "${pipes[@]}" >/dev/null || failed=1
+        generate "$preset" "$n_keys" "${shape[@]}" | tee "${pipes[@]}" >/dev/null || status=1
     for pid in "${pids[@]}"; do
-        wait "$pid" || failed=1
+        wait "$pid" || status=1
     done
-    [ -z "$failed" ] || die "could not build $library"
     for layout in "${missing[@]}"; do
         rm -f "$work/keys.$layout"
-        mv "$work/$layout.ftx" "$(index_of "$layout")"
+        [ $status != 0 ] || mv "$work/$layout.ftx" "$(index_of "$layout")"
     done
+    [ $status = 0 ] || out_of_time || die "could not build $library"
 }
 
 # A grid drawn from the library into $grid, made where it is not there and is wanted.
@@ -233,8 +236,8 @@ need_grid() { # T K QUERIES [OPTION...] of gen-grid
     need_indexes
     [ -e "$(index_of compact)" ] || return 0
     say "drawing $grid"
-    ft-bench gen-grid -q -t "$1" -k "$2" -n "$3" -s "${o[seed]}" "${@:4}" -o "$grid" \
-        "$(index_of compact)" || die "could not draw $grid"
+    until_stop ft-bench gen-grid -q -t "$1" -k "$2" -n "$3" -s "${o[seed]}" "${@:4}" \
+        -o "$grid" "$(index_of compact)" || out_of_time || die "could not draw $grid"
 }
 
 # Of the systems asked for, those that run here, into here[]; why_not[SYSTEM] says why
@@ -243,7 +246,8 @@ find_systems() {
     local system layout status
     here=()
     declare -gA why_not=() layout_of=()
-    ft-bench systems -q -f tsv >"$work/systems" || die "ft-bench systems failed"
+    [ -e "$work/systems" ] || ft-bench systems -q -f tsv >"$work/systems" ||
+        die "ft-bench systems failed"
     for system in ${o[systems]//,/ }; do
         IFS=$'\t' read -r layout status < <(awk -F '\t' -v OFS='\t' -v s="$system" \
             '$1 == s { sub(/\|.*/, "", $3); print $3, $5 }' "$work/systems") ||
@@ -257,10 +261,36 @@ find_systems() {
     done
 }
 
+# Those that are worth a try at a SIZE: where no query came back in time at a smaller one,
+# none would, and a row says so, as the paper has it of MARISA-Int (Appendix H).
+declare -A too_slow=() # SIZE STATUS
+choose_systems() { # SIZE
+    local system size rest=()
+    find_systems
+    for system in "${here[@]}"; do
+        size=${too_slow[$system]-}
+        size=${size%% *}
+        if [ -n "$size" ] && [ "$1" -gt "$size" ]; then
+            why_not[$system]="not measured here: at $size it was ${too_slow[$system]#* }"
+        else
+            rest+=("$system")
+        fi
+    done
+    here=("${rest[@]}")
+}
+note_slow() { # SIZE, of what has been gathered last
+    local system status
+    while IFS=$'\t' read -r system status; do
+        too_slow[$system]=${too_slow[$system]:-"$1 $status"}
+    done < <(awk -F '\t' -v OFS='\t' '
+        NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
+        $at["status"] ~ /^0 of / { print $at["system"], $at["status"] }' "${parts[-1]}")
+}
+
 # Rows of `ft-bench COMMAND` over $grid and all systems that run here, into $raw, which
 # is gone on with where it is there.
 measure() { # COMMAND NAME [OPTION...]
-    local system status=0 operands=() timing=()
+    local system status before operands=() timing=()
     raw=$results/raw/$2.$library.tsv
     unmeasured=("${here[@]}")
     need_indexes
@@ -271,8 +301,12 @@ measure() { # COMMAND NAME [OPTION...]
         say "ft-bench $1: $2"
         # Where nothing is timed, there is no limit of time.
         [ "$1" = quality ] || timing=(--time-limit "${o[time-limit]}")
-        until_stop ft-bench "$1" -q -f tsv -o "$raw" --resume -j "${o[threads]}" \
-            "${timing[@]}" "${@:3}" "$grid" "${operands[@]}" || status=$?
+        while # again where it has given up a search, and has a row that says so
+            before=$(lines "$raw") status=0
+            until_stop ft-bench "$1" -q -f tsv -o "$raw" --resume -j "${o[threads]}" \
+                "${timing[@]}" "${@:3}" "$grid" "${operands[@]}" || status=$?
+            [ $status = 1 ] && [ "$(lines "$raw")" -gt "$before" ]
+        do :; done
         case $status in
         0) unmeasured=() ;;
         124) ;;
@@ -281,6 +315,10 @@ measure() { # COMMAND NAME [OPTION...]
         esac
     fi
     [ -e "$raw" ] || { raw=$work/none && printf 'system\tstatus\n' >"$raw"; }
+}
+
+lines() { # FILE: how many
+    if [ -e "$1" ]; then wc -l <"$1"; else echo 0; fi
 }
 
 # The rows of $raw into $tsv, and one for each system that does not run here or whose turn
@@ -431,9 +469,11 @@ sweep() { # COMMAND NAME T [OPTION...]
     done
     wait
     for beam in ${o[beams]//,/ }; do
+        choose_systems "$beam"
         need_grid "$3" "$beam" "${o[queries]}" "${kind[@]}"
         measure "$1" "$2.K$beam" "${@:4}"
         gather "beam=$beam"
+        note_slow "$beam"
     done
 }
 

@@ -200,7 +200,46 @@ values() { # COLUMN SYSTEM: those that are numbers, on one line
     [ -z "$(find "$BATS_FILE_TMPDIR/repro" -name '.work*')" ]
     run -75 --separate-stderr "$top/scripts/repro/all" --quick \
         --dir "$BATS_FILE_TMPDIR/repro" --stop-after 1 --sizes 20K
-    [[ ${output#*=== summary} == *"table10-noise-production "*" not begun "* ]]
+    [[ ${output#*=== summary} == *"fig2-build-size "*" not begun "* ]]
+}
+
+@test "all goes on where it stopped, and takes what was well before as it is" {
+    local all=("$top/scripts/repro/all" --quick --dir "$BATS_FILE_TMPDIR/repro" --beams 50
+        --queries 3 --scripts fig3-latency,table6-percentiles)
+    run -0 --separate-stderr "${all[@]}"
+    dir=$BATS_FILE_TMPDIR/repro/results
+    tsv=$dir/all.tsv
+    [ "$(rows experiment | xargs) $(rows status | xargs)" = "fig3-latency table6-percentiles ok ok" ]
+    main=$(sed 's/^/    /' "$dir/fig3-latency.main")
+    rm "$dir/table6-percentiles.ok"
+    run -0 --separate-stderr "${all[@]}"
+    [ "$(rows status | paste -sd ,)" = "ok before,ok" ]
+    [[ $output != *"=== fig3-latency"* && $output == *"=== table6-percentiles"*"$main"* ]]
+    run -0 --separate-stderr "${all[@]}" --seed 2
+    [ "$(rows status | paste -sd ,)" = "ok,ok" ]
+    run -2 --separate-stderr "${all[@]}" --scripts fig3
+    [[ $stderr == *"--scripts: there is no 'fig3'"* ]]
+}
+
+@test "stopped while a library is made, a script ends in time" {
+    SECONDS=0
+    run -75 --separate-stderr "$top/scripts/repro/fig3-latency" --quick --dir "$T/large" \
+        --keys 400M --stop-after 2
+    [ "$SECONDS" -lt 20 ]
+    tsv=$T/large/results/fig3-latency.tsv
+    [ "$(rows status flashtrie-cpu | uniq -c | xargs)" = "2 not all measured in 2 s" ]
+    [ -z "$(find "$T/large" -name '*.ftx' -o -name '.work*')" ]
+}
+
+@test "a system that does not come back has a row that says so, and the others go on" {
+    run -0 --separate-stderr "$top/scripts/repro/fig4-throughput" --quick \
+        --dir "$BATS_FILE_TMPDIR/repro" --systems marisa-int,flashtrie-cpu --queries 200 \
+        --batches 200 --beams 800,900 --time-limit 0.1
+    tsv=$BATS_FILE_TMPDIR/repro/results/fig4-throughput.tsv
+    [ "$(rows status marisa-int | paste -sd ,)" = "0 of 200 queries in 2 s, not warm,\
+not measured here: at 800 it was 0 of 200 queries in 2 s, not warm" ]
+    [ "$(values beam flashtrie-cpu)" = "800 900 " ]
+    [ "$(values mean_call_ms flashtrie-cpu | wc -w)" = 2 ]
 }
 
 @test "what is not understood, or was measured otherwise, is refused" {
