@@ -10,25 +10,26 @@
 
 enum { N_TIMES = 4, N_COUNTERS = 4 };
 
-/* The counters of a query, or no cells and what is wrong. */
+/* The counters of a query, the mean of *n_done, or no cells and what is wrong. */
 static ft_status add_counters(ft_bench_row *row, ft_bench_search *s, ft_bench_entry *e,
-                              ft_error *err)
+                              uint32_t *n_done, ft_error *err)
 {
-    const uint64_t n = (uint64_t)s->batch.n_queries * s->batch.n_steps;
+    const uint64_t n_steps = s->batch.n_steps;
+    const uint64_t n = s->batch.n_queries * n_steps;
     ft_stats stats = {.steps = ft_calloc(n, sizeof *stats.steps, err)};
     uint64_t sums[N_COUNTERS] = {0};
     double spent = 0;
-    const ft_status st =
-        stats.steps ? ft_bench_stats_pass(s, e, &stats, &spent, err) : FT_ENOMEM;
-    for (uint64_t i = 0; i < n && st == FT_OK; i++) {
+    const ft_status st = stats.steps
+                             ? ft_bench_stats_pass(s, e, &stats, &spent, n_done, err)
+                             : FT_ENOMEM;
+    for (uint64_t i = 0; st == FT_OK && i < *n_done * n_steps; i++) {
         sums[0] += stats.steps[i].beams;
         sums[1] += stats.steps[i].probes;
         sums[2] += stats.steps[i].candidates;
         sums[3] += stats.steps[i].kept;
     }
     for (int i = 0; i < N_COUNTERS; i++)
-        ft_bench_cell(row, st == FT_OK ? "%.1f" : "-",
-                      (double)sums[i] / s->batch.n_queries);
+        ft_bench_cell(row, st == FT_OK ? "%.1f" : "-", (double)sums[i] / *n_done);
     free(stats.steps);
     return st;
 }
@@ -52,6 +53,7 @@ static ft_status figures(ft_bench_row *row, ft_bench_search *s,
 {
     ft_status st = FT_OK;
     ft_error why;
+    uint32_t n_counted = s->batch.n_queries;
     (void)err;
     ft_bench_cell(row, "%u", s->batch.n_queries);
     ft_bench_cell(row, "%u", t->n_passes);
@@ -59,13 +61,15 @@ static ft_status figures(ft_bench_row *row, ft_bench_search *s,
         add_times(row, &t->summary, base);
     else
         ft_bench_no_cells(row, N_TIMES);
-    if (t->n_samples && !t->over) /* else another pass would take too long */
-        st = add_counters(row, s, t->entry, &why);
+    if (t->n_samples && !t->hangs)
+        st = add_counters(row, s, t->entry, &n_counted, &why);
     else
         ft_bench_no_cells(row, N_COUNTERS);
     ft_bench_cell(row, "%.1f", s->fill);
     ft_bench_digest_cell(row, s, t);
-    if (st == FT_OK)
+    if (st == FT_OK && n_counted < s->batch.n_queries)
+        ft_bench_cell(row, "%s; counters of %u", t->status, n_counted);
+    else if (st == FT_OK)
         ft_bench_cell(row, "%s", t->status);
     else
         ft_bench_cell(row, st == FT_EUNAVAILABLE ? "no counters: %s" : "failed: %s",

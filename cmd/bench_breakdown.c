@@ -18,8 +18,12 @@ static ft_status measure_phases(ft_bench_search *s, ft_bench_entry *e,
     ft_stats stats = {.phases = ft_calloc(n * FT_N_PHASES, sizeof(double), err)};
     ft_status st = stats.phases ? FT_OK : FT_ENOMEM;
     double spent = 0;
+    uint32_t n_done;
     for (uint32_t pass = 0; pass <= s->n_passes && st == FT_OK; pass++) {
-        st = ft_bench_stats_pass(s, e, &stats, &spent, err);
+        st = ft_bench_stats_pass(s, e, &stats, &spent, &n_done, err);
+        if (st == FT_OK && n_done < n)
+            st = ft_fail(err, FT_EUNAVAILABLE, "%u of %u queries in %g s", n_done,
+                         s->batch.n_queries, s->time_limit);
         for (uint64_t i = 0; i < n * FT_N_PHASES && pass && st == FT_OK; i++)
             mean[i % FT_N_PHASES] += stats.phases[i] / (double)n / s->n_passes;
     }

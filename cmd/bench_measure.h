@@ -37,6 +37,7 @@ typedef struct ft_bench_timing {
     uint64_t n_done;    /* calls, those of the warm-up as well */
     double spent;       /* seconds in calls */
     bool over;          /* before all passes were */
+    bool hangs;         /* in a search: nothing more can be asked of it */
     bool has_row;       /* in the file that is gone on with */
     ft_bench_summary summary; /* where there are samples */
     char status[FT_BENCH_CELL_BYTES];
@@ -65,9 +66,10 @@ void ft_bench_ms_cell(ft_bench_row *row, double seconds);
 void ft_bench_digest_cell(ft_bench_row *row, const ft_bench_search *s,
                           const ft_bench_timing *t);
 
-/* One pass over the queries, one at a time, with counters or phases; *spent grows by
- * what it takes. FT_EUNAVAILABLE: that went over the time limit. */
+/* One pass over the queries, one at a time, with counters or phases, which ends at the
+ * time limit; *n_done of them, at least one. *spent grows by what it takes. */
 ft_status ft_bench_stats_pass(const ft_bench_search *s, ft_bench_entry *e,
-                              ft_stats *stats, double *spent, ft_error *err);
+                              ft_stats *stats, double *spent, uint32_t *n_done,
+                              ft_error *err);
 
 #endif

@@ -220,6 +220,16 @@ assert 0 < row["mean_ms"] and row["status"] == "ok", row'
     [ "$(column pruning_pct <<<"$output")" = - ]
 }
 
+@test "ablation counts what it can in the time" {
+    ft-bench ablation -q -j 1 --time-limit 0.000000001 grid cpu=c.ftx marisa-opt=w.ftx >part
+    [ "$(column status <part | sort -u)" = "1 of 10 queries in 1e-09 s, not warm; counters of 1" ]
+    ft-bench ablation -q -j 1 --queries 1 --passes 1 grid cpu=c.ftx marisa-opt=w.ftx >one
+    for c in beams probes candidates kept; do
+        [ "$(column $c <part)" = "$(column $c <one)" ]
+        [ "$(column $c <part | head -n 1)" != - ]
+    done
+}
+
 @test "ablation: times against the first, and work that ft-search counts as well" {
     ft-bench ablation -q --passes 2 grid cpu=c.ftx marisa-opt=w.ftx >out
     [ "$(column mean_times <out | head -n 1)" = 1.00 ]

@@ -15,7 +15,7 @@ repro() { # NAME COLUMNS [OPTION...]
         rows "$column" >"$T/column"
         [ -s "$T/column" ]
     done
-    rows status | grep -vE '^(ok|ok, superset|(not measured here|unavailable): .+|[0-9]+ of [0-9]+ .+)$' >"$T/odd" &&
+    rows status | grep -vE '^(ok(, superset)?(; counters of [0-9]+)?|(not measured here|unavailable): .+|[0-9]+ of [0-9]+ .+)$' >"$T/odd" &&
         { cat "$T/odd"; false; }
     [[ $output == *"here:  "*"paper: NVIDIA A100"* ]]
     if command -v gnuplot >/dev/null; then
