@@ -240,6 +240,16 @@ need_grid() { # T K QUERIES [OPTION...] of gen-grid
         -o "$grid" "$(index_of compact)" || out_of_time || die "could not draw $grid"
 }
 
+# Grids of these K, side by side: to draw one takes a thread.
+draw_grids() { # T K,... [OPTION...] of gen-grid
+    local k
+    need_indexes
+    for k in $(tr , '\n' <<<"$2" | sort -u); do
+        need_grid "$1" "$k" "${o[queries]}" "${@:3}" &
+    done
+    wait
+}
+
 # Of the systems asked for, those that run here, into here[]; why_not[SYSTEM] says why
 # another does not.
 find_systems() {
@@ -463,11 +473,7 @@ points() { # SYSTEM KEY METRIC FILE
 kind=()
 sweep() { # COMMAND NAME T [OPTION...]
     local beam
-    need_indexes
-    for beam in ${o[beams]//,/ }; do # side by side: it takes a thread
-        need_grid "$3" "$beam" "${o[queries]}" "${kind[@]}" &
-    done
-    wait
+    draw_grids "$3" "${o[beams]}" "${kind[@]}"
     for beam in ${o[beams]//,/ }; do
         choose_systems "$beam"
         need_grid "$3" "$beam" "${o[queries]}" "${kind[@]}"
