@@ -275,13 +275,12 @@ find_systems() {
 # none would, and a row says so, as the paper has it of MARISA-Int (Appendix H).
 declare -A too_slow=() # SIZE STATUS
 choose_systems() { # SIZE
-    local system size rest=()
+    local system size status rest=()
     find_systems
     for system in "${here[@]}"; do
-        size=${too_slow[$system]-}
-        size=${size%% *}
+        read -r size status <<<"${too_slow[$system]-}"
         if [ -n "$size" ] && [ "$1" -gt "$size" ]; then
-            why_not[$system]="not measured here: at $size it was ${too_slow[$system]#* }"
+            why_not[$system]="not measured here: at $size it was $status"
         else
             rest+=("$system")
         fi
@@ -319,7 +318,7 @@ measure() { # COMMAND NAME [OPTION...]
         do :; done
         case $status in
         0) unmeasured=() ;;
-        124) ;;
+        124) [ "0$(grep -svc '^#' "$raw")" -gt 1 ] || rm -f "$raw" ;; # a head alone
         *) die "ft-bench $1 failed, and $raw has what was measured: if that is of" \
             "another run, remove it or take another --dir" ;;
         esac
@@ -327,9 +326,7 @@ measure() { # COMMAND NAME [OPTION...]
     [ -e "$raw" ] || { raw=$work/none && printf 'system\tstatus\n' >"$raw"; }
 }
 
-lines() { # FILE: how many
-    if [ -e "$1" ]; then wc -l <"$1"; else echo 0; fi
-}
+lines() { if [ -e "$1" ]; then wc -l <"$1"; else echo 0; fi; } # FILE
 
 # The rows of $raw into $tsv, and one for each system that does not run here or whose turn
 # did not come. What ft-bench has no column for becomes one, in front.
