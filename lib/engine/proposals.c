@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/keysort.h"
 #include "base/mem.h"
 
 enum {
@@ -20,22 +21,31 @@ static ft_status reserve(ft_proposals *p, uint32_t n, ft_error *err)
         room *= 2;
     ft_proposal *list = ft_calloc(room, sizeof *list, err);
     ft_proposal_slot *slots = ft_calloc(room, sizeof *slots, err);
-    if (!list || !slots) {
+    uint64_t *keys = ft_calloc(room, 2 * sizeof *keys, err);
+    if (!list || !slots || !keys) {
         free(list);
         free(slots);
+        free(keys);
         return FT_ENOMEM;
     }
     ft_proposals_free(p);
     p->list = list;
     p->slots = slots;
+    p->keys = keys;
     p->cap = (uint32_t)room;
     return FT_OK;
 }
 
-static int by_logp(const void *x, const void *y)
+/* Best first, by way of the slots, which are not in use yet. */
+static void sort(ft_proposals *p, uint32_t n)
 {
-    const ft_proposal *a = x, *b = y;
-    return (a->logp < b->logp) - (a->logp > b->logp);
+    for (uint32_t i = 0; i < n; i++) {
+        p->keys[i] = (uint64_t)~ft_float_key(p->list[i].logp) << 32 | i;
+        p->slots[i].p = p->list[i];
+    }
+    ft_keysort(p->keys, p->keys + p->cap, n);
+    for (uint32_t i = 0; i < n; i++)
+        p->list[i] = p->slots[(uint32_t)p->keys[i]].p;
 }
 
 static inline void fetch(const ft_code_memo *memo, atomic_uint *known, uint32_t token)
@@ -45,11 +55,12 @@ static inline void fetch(const ft_code_memo *memo, atomic_uint *known, uint32_t 
 }
 
 /* Gather the admitted slots best first. Models hand them out in that order. */
-static uint32_t gather(ft_proposal *list, const ft_code_memo *memo, uint32_t level,
+static uint32_t gather(ft_proposals *p, const ft_code_memo *memo, uint32_t level,
                        const uint32_t *tokens, const float *logp, uint32_t n,
                        float token_threshold)
 {
     const ft_trie *trie = memo->trie;
+    ft_proposal *const list = p->list;
     atomic_uint *known =
         trie->ops->code ? memo->known[trie->ops->code_set(trie, level)] : NULL;
     uint32_t m = 0;
@@ -70,7 +81,7 @@ static uint32_t gather(ft_proposal *list, const ft_code_memo *memo, uint32_t lev
         list[m++] = (ft_proposal){tokens[i], code, logp[i]};
     }
     if (!ordered)
-        qsort(list, m, sizeof *list, by_logp);
+        sort(p, m);
     return m;
 }
 
@@ -97,7 +108,7 @@ ft_status ft_proposals_build(ft_proposals *p, const ft_code_memo *memo, uint32_t
     const ft_status st = reserve(p, n, err);
     if (st != FT_OK)
         return st;
-    const uint32_t m = gather(p->list, memo, level, tokens, logp, n, token_threshold);
+    const uint32_t m = gather(p, memo, level, tokens, logp, n, token_threshold);
     uint32_t n_slots = fill_filter(p, m);
     p->n = 0;
     for (uint32_t i = 0; i < m; i++) {
@@ -121,5 +132,6 @@ void ft_proposals_free(ft_proposals *p)
 {
     free(p->list);
     free(p->slots);
+    free(p->keys);
     *p = (ft_proposals){0};
 }

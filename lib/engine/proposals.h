@@ -39,7 +39,8 @@ typedef struct ft_proposals {
     uint16_t before[FT_FILTER_WORDS]; /* bits of the filter before each word */
     ft_proposal_slot *slots;          /* first those by rank, then the chained */
 
-    uint32_t cap; /* room, in proposals */
+    uint64_t *keys; /* twice as many as there is room for: to sort by */
+    uint32_t cap;   /* room, in proposals */
 } ft_proposals;
 
 /* The slot of a code whose bit is in the filter. */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/keysort.h"
 #include "base/mem.h"
 
 static uint64_t room(uint64_t want)
@@ -191,23 +192,6 @@ ft_status ft_topset_reserve(ft_topset *s, uint64_t n, ft_error *err)
     return st == FT_OK ? grow(s, s->n + n, err) : st;
 }
 
-/* Sort n keys by their upper halves, from the lowest byte on: `a` to `b` and back. */
-static void sort_keys(uint64_t *a, uint64_t *b, uint64_t n)
-{
-    for (unsigned shift = 32; shift < 64; shift += 8) {
-        uint32_t ends[256] = {0};
-        for (uint64_t i = 0; i < n; i++)
-            ends[a[i] >> shift & 255]++;
-        for (unsigned d = 1; d < 256; d++)
-            ends[d] += ends[d - 1];
-        for (uint64_t i = n; i-- > 0;)
-            b[--ends[a[i] >> shift & 255]] = a[i];
-        uint64_t *t = a;
-        a = b;
-        b = t;
-    }
-}
-
 ft_status ft_topset_sort(ft_topset *s, ft_error *err)
 {
     const ft_status st = grow_spare(s, err);
@@ -215,7 +199,7 @@ ft_status ft_topset_sort(ft_topset *s, ft_error *err)
         return st;
     for (uint64_t i = 0; i < s->n; i++)
         s->keys[i] = key_of(&s->items[i], i);
-    sort_keys(s->keys, s->keys + s->cap_spare, s->n);
+    ft_keysort(s->keys, s->keys + s->cap_spare, s->n);
     for (uint64_t i = 0; i < s->n; i++)
         s->spare[i] = s->items[(uint32_t)s->keys[i]];
     swap_spare(s);
