@@ -11,7 +11,7 @@
 /* The step's beams so far: a heap with the worst on top, at most B of them. It lies in
  * workers[0]->beams.items; `bound` is the top's sum once the heap is full. */
 typedef struct opt_state {
-    ft_sorted_proposals sorted[2]; /* of this step and of the next */
+    ft_sorted_proposals sorted[FT_CPU_POSITIONS];
     pthread_mutex_t lock;
     _Atomic double bound;
 } opt_state;
@@ -33,8 +33,8 @@ static void opt_close_query(ft_cpu_query *q)
     if (!s)
         return;
     pthread_mutex_destroy(&s->lock);
-    ft_sorted_proposals_free(&s->sorted[0]);
-    ft_sorted_proposals_free(&s->sorted[1]);
+    for (uint32_t i = 0; i < FT_CPU_POSITIONS; i++)
+        ft_sorted_proposals_free(&s->sorted[i]);
     free(s);
 }
 
@@ -43,7 +43,7 @@ static ft_status opt_prepare(ft_cpu_query *q, uint32_t step, ft_error *err)
     opt_state *s = q->state;
     if (step == 0) /* a query that failed may have left its own */
         atomic_store_explicit(&s->bound, -INFINITY, memory_order_relaxed);
-    return ft_sorted_proposals_set(&s->sorted[step % 2], q, step, err);
+    return ft_sorted_proposals_set(&s->sorted[step % FT_CPU_POSITIONS], q, step, err);
 }
 
 /* Put c on the heap's top and let it sink below the worse of its children. */
@@ -122,8 +122,8 @@ static void admit(const ft_cpu_extension *x, opt_state *s, uint64_t node,
 static void merge(const ft_cpu_extension *x, opt_state *s)
 {
     const ft_trie *trie = x->q->trie;
-    const ft_proposal *p = s->sorted[x->step % 2].v;
-    const ft_proposal *const end = p + s->sorted[x->step % 2].n;
+    const ft_sorted_proposals *sorted = &s->sorted[x->step % FT_CPU_POSITIONS];
+    const ft_proposal *p = sorted->v, *const end = p + sorted->n;
     const ft_range all = trie->ops->children(trie, x->q->nodes[x->beam]);
     uint32_t *labels = x->w->labels;
     for (uint64_t done = 0; done < all.count && p < end; done += FT_CPU_RUN) {

@@ -4,8 +4,10 @@
  * looked at, candidates go into bounded sets.
  */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "engine/cpu_query.h"
 
 enum {
@@ -244,7 +246,7 @@ static uint32_t take(ft_cpu_query *q, ft_cpu_worker *w, uint32_t step,
 
 static void expand(ft_cpu_query *q, ft_cpu_worker *w, uint32_t step)
 {
-    const ft_proposals *p = &q->proposals[step % 2];
+    const ft_proposals *positions = q->state, *p = &positions[step % FT_CPU_POSITIONS];
     ft_cpu_item items[2][FT_CPU_CHUNK];
     unsigned at = 0;
     set_bar(q, w);
@@ -259,10 +261,25 @@ static void expand(ft_cpu_query *q, ft_cpu_worker *w, uint32_t step)
     look(q, w);
 }
 
+static ft_status open_positions(ft_cpu_query *q, ft_error *err)
+{
+    q->state = ft_calloc(FT_CPU_POSITIONS, sizeof(ft_proposals), err);
+    return q->state ? FT_OK : FT_ENOMEM;
+}
+
+static void close_positions(ft_cpu_query *q)
+{
+    ft_proposals *positions = q->state;
+    for (uint32_t i = 0; positions && i < FT_CPU_POSITIONS; i++)
+        ft_proposals_free(&positions[i]);
+    free(positions);
+}
+
 static ft_status prepare(ft_cpu_query *q, uint32_t step, ft_error *err)
 {
+    ft_proposals *positions = q->state;
     const uint64_t at = (uint64_t)step * q->n_proposals;
-    return ft_proposals_build(&q->proposals[step % 2], q->memo, step + 1,
+    return ft_proposals_build(&positions[step % FT_CPU_POSITIONS], q->memo, step + 1,
                               q->tokens + at, q->logp + at, q->n_proposals,
                               q->params->token_threshold, err);
 }
@@ -279,6 +296,8 @@ static ft_status prune(ft_cpu_query *q, ft_error *err)
 }
 
 const ft_cpu_policy ft_cpu_policy_default = {
+    .open = open_positions,
+    .close = close_positions,
     .prepare = prepare,
     .expand = expand,
     .prune = prune,

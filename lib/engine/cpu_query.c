@@ -127,21 +127,48 @@ static void turn(void *arg)
     share_out(q);
 }
 
-/* By whoever runs out of beams first. */
-static void prepare_next(void *arg)
+/* Whoever has nothing else to do prepares positions, if any are to be. */
+static void prepare_some(void *arg)
 {
     ft_cpu_query *q = arg;
-    if (q->step + 1 < q->n_steps && !atomic_exchange(&q->prepared, true))
-        q->prepare_status = q->policy->prepare(q, q->step + 1, &q->prepare_error);
+    while (atomic_load_explicit(&q->next_position, memory_order_relaxed) < q->n_ahead) {
+        const uint64_t at =
+            atomic_fetch_add_explicit(&q->next_position, 1, memory_order_relaxed);
+        if (at >= q->n_ahead)
+            return;
+        ft_error error = {0};
+        const ft_status st = q->policy->prepare(q, (uint32_t)at, &error);
+        if (st != FT_OK && !atomic_exchange(&q->prepare_failed, true)) {
+            q->prepare_status = st;
+            q->prepare_error = error;
+        }
+    }
+}
+
+static void prepare_as_member(void *arg, uint32_t member)
+{
+    (void)member;
+    prepare_some(arg);
+}
+
+/* Positions up to `step` are prepared; if no more are, the next ones are to be: for
+ * each member one. */
+static void look_ahead(ft_cpu_query *q, uint64_t step)
+{
+    const uint64_t n = q->n_workers < FT_CPU_AHEAD ? q->n_workers : FT_CPU_AHEAD;
+    if (q->n_ahead > step || step >= q->n_steps)
+        return;
+    q->n_ahead = step + n < q->n_steps ? step + n : q->n_steps;
+    atomic_store_explicit(&q->next_position, step, memory_order_relaxed);
 }
 
 void ft_cpu_query_step(ft_cpu_query *q, uint32_t step)
 {
-    static const ft_pool_job job = {expand, turn, prepare_next};
+    static const ft_pool_job job = {expand, turn, prepare_some};
     const uint64_t n_beams = q->n_beams;
     const double start = q->stats ? now() : 0;
     q->step = step;
-    atomic_store_explicit(&q->prepared, false, memory_order_relaxed);
+    look_ahead(q, step + UINT64_C(1));
     if (q->pool) {
         ft_pool_run(q->pool, &job, q);
     } else {
@@ -149,7 +176,7 @@ void ft_cpu_query_step(ft_cpu_query *q, uint32_t step)
         turn(q);
     }
     if (!q->done)
-        prepare_next(q);
+        prepare_some(q);
     q->done |= q->prepare_status != FT_OK;
     if (q->stats)
         count(q, step, n_beams, now() - start);
@@ -183,16 +210,25 @@ ft_status ft_cpu_query_start(ft_cpu_query *q, ft_error *err)
     q->trace_at = at;
     if (st == FT_OK)
         st = reserve_frontier(q, 1, err);
-    if (st == FT_OK)
-        st = q->policy->prepare(q, 0, err);
     if (st != FT_OK)
         return st;
+    atomic_store_explicit(&q->prepare_failed, false, memory_order_relaxed);
+    q->prepare_status = FT_OK;
+    q->n_ahead = 0;
+    look_ahead(q, 0);
+    if (q->pool)
+        ft_pool_share(q->pool, prepare_as_member, q);
+    else
+        prepare_some(q);
+    if (q->prepare_status != FT_OK) {
+        *err = q->prepare_error;
+        return q->prepare_status;
+    }
     q->nodes[0] = 0;
     q->sigmas[0] = 0;
     q->n_beams = 1;
     q->n_trace = 0;
     q->done = false;
-    q->prepare_status = FT_OK;
     share_out(q);
     return FT_OK;
 }
@@ -263,8 +299,6 @@ void ft_cpu_query_free(ft_cpu_query *q)
     free(q->sigmas);
     free(q->trace);
     free(q->trace_at);
-    ft_proposals_free(&q->proposals[0]);
-    ft_proposals_free(&q->proposals[1]);
 }
 
 void ft_cpu_worker_free(ft_cpu_worker *w)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * One query on the CPU, searched by a team of one or more workers (SPEC: search; paper
- * Algorithm 1). Within a step the team shares out the beams; the first who runs out of
- * them prepares the next position's proposals, the last one prunes.
+ * Algorithm 1). Within a step the team shares out the beams; the last who runs out of
+ * them prunes. Proposals do not wait for beams: the team takes in those of as many
+ * positions as it has members at the same time, whenever none is left.
  */
 #ifndef FT_ENGINE_CPU_QUERY_H
 #define FT_ENGINE_CPU_QUERY_H
@@ -19,7 +20,9 @@ enum {
     FT_CPU_RUN = 1024,        /* labels decoded at a time */
     FT_CPU_RUNS = 128,        /* runs probed together, at most */
     FT_CPU_PENDING = FT_MANY, /* candidates whose nodes are looked at together */
-    FT_CPU_CHUNK = 64         /* items taken at a time, at most */
+    FT_CPU_CHUNK = 64,        /* items taken at a time, at most */
+    FT_CPU_AHEAD = 16,        /* positions prepared together, at most */
+    FT_CPU_POSITIONS = FT_CPU_AHEAD + 1 /* and the one that is searched */
 };
 
 /* A match that may enter, before its node has been looked at. */
@@ -78,7 +81,8 @@ typedef struct ft_cpu_policy {
     ft_status (*open)(ft_cpu_query *q, ft_error *err);
     void (*close)(ft_cpu_query *q);
 
-    /* Take in the proposals of position `step`; another step may still be in use. */
+    /* Take in the proposals of position `step`. The FT_CPU_AHEAD positions before it
+     * may be in use, and others be prepared at the same time. */
     ft_status (*prepare)(ft_cpu_query *q, uint32_t step, ft_error *err);
 
     /* Worker w's share of the step: take items until there are none (ft_cpu_take), and
@@ -122,12 +126,15 @@ struct ft_cpu_query {
     uint64_t *nodes;
     float *sigmas;
     uint64_t n_beams, cap_beams;
-    ft_proposals proposals[2]; /* of this step and of the next */
     uint32_t step;
     atomic_uint_fast64_t next_item;
-    uint64_t n_slices;    /* items a beam */
-    atomic_bool prepared; /* somebody has taken on the next position */
+    uint64_t n_slices; /* items a beam */
     bool done;
+
+    /* Positions before next_position are prepared, or somebody is at it; n_ahead are to
+     * be, which only the leader changes, between two steps. */
+    atomic_uint_fast64_t next_position;
+    uint64_t n_ahead;
 
     /* trace[trace_at[t] + i]: beam i of the frontier after step t */
     ft_cpu_trace *trace;
@@ -135,7 +142,8 @@ struct ft_cpu_query {
     uint64_t *trace_at;
     uint64_t cap_trace_at;
 
-    ft_status prepare_status; /* of the proposals of the next step */
+    atomic_bool prepare_failed; /* whoever sets it says why */
+    ft_status prepare_status;
     ft_error prepare_error;
 };
 
