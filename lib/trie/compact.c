@@ -2,7 +2,7 @@
 #include "trie/compact.h"
 
 enum {
-    NEAR_WORDS = 16,   /* of sibling bits, looked at before the ranks are */
+    NEAR_WORDS = 64,   /* of sibling bits, looked at before the ranks are */
     FETCH_CODES = 256, /* codes fetched ahead, at most */
     FETCH_SLACK = 16,  /* bytes that a guess where codes are may be off */
     LINE_BYTES = 64    /* of a cache line */
@@ -259,6 +259,18 @@ static inline unsigned parents_from(const ft_compact_block *b, unsigned at)
            ft_popcount(b->child[1] & ~before.w[1]);
 }
 
+/* Ask for the sibling bits behind the first group of a block of root's children: where
+ * the next block's start is not too far. */
+static inline void fetch_groups(const ft_compact *l, const place *p, uint64_t first)
+{
+    if (p->block + 1 == l->n_root_blocks)
+        return;
+    const uint64_t all = l->root_blocks[p->block + 1].first_child - first;
+    const uint64_t some = all < 4096 ? all : 4096;
+    for (uint64_t at = 512; at < some; at += 512)
+        __builtin_prefetch(&l->siblings[(first + at) / 64]);
+}
+
 static void compact_children_many(const ft_trie *t, const uint64_t *nodes, uint32_t n,
                                   ft_range *out)
 {
@@ -271,11 +283,14 @@ static void compact_children_many(const ft_trie *t, const uint64_t *nodes, uint3
         if (nodes[i] > l->n_root_children)
             __builtin_prefetch(
                 &l->blocks[slot_near(l, nodes[i], &near) / FT_COMPACT_BLOCK]);
+        else
+            __builtin_prefetch(&l->root_blocks[nodes[i] / FT_COMPACT_ROOT_BLOCK]);
     for (uint32_t i = 0; i < n; i++) {
         if (nodes[i] <= l->n_root_children) {
             const place p = place_of(l, nodes[i]);
             first[i] = first_child(l, &p);
             before[i] = p.parent ? (uint8_t)p.k : NO_PARENT;
+            fetch_groups(l, &p, first[i]);
         } else {
             const uint64_t slot = slot_near(l, nodes[i], &near);
             const ft_compact_block *b = &l->blocks[slot / FT_COMPACT_BLOCK];
