@@ -112,21 +112,6 @@ static void expand(void *arg, uint32_t member)
     q->policy->expand(q, q->workers[member], q->step);
 }
 
-/* Between two steps: nobody else is at work on beams. */
-static void turn(void *arg)
-{
-    ft_cpu_query *q = arg;
-    ft_cpu_worker *w = q->workers[0];
-    q->done = false;
-    for (uint32_t i = 0; i < q->n_workers; i++)
-        q->done |= q->workers[i]->status != FT_OK;
-    if (!q->done) {
-        ft_cpu_note(w, advance(q, q->step, &w->error));
-        q->done = w->status != FT_OK || !q->n_beams || q->step + 1 == q->n_steps;
-    }
-    share_out(q);
-}
-
 /* Whoever has nothing else to do prepares positions, if any are to be. */
 static void prepare_some(void *arg)
 {
@@ -162,6 +147,23 @@ static void look_ahead(ft_cpu_query *q, uint64_t step)
     atomic_store_explicit(&q->next_position, step, memory_order_relaxed);
 }
 
+/* Between two steps: nobody else is at work on beams, some may be on proposals. */
+static void turn(void *arg)
+{
+    ft_cpu_query *q = arg;
+    ft_cpu_worker *w = q->workers[0];
+    q->done = false;
+    for (uint32_t i = 0; i < q->n_workers; i++)
+        q->done |= q->workers[i]->status != FT_OK;
+    if (!q->done) {
+        ft_cpu_note(w, advance(q, q->step, &w->error));
+        q->done = w->status != FT_OK || !q->n_beams || q->step + 1 == q->n_steps;
+    }
+    share_out(q);
+    if (!q->done)
+        prepare_some(q);
+}
+
 void ft_cpu_query_step(ft_cpu_query *q, uint32_t step)
 {
     static const ft_pool_job job = {expand, turn, prepare_some};
@@ -175,8 +177,6 @@ void ft_cpu_query_step(ft_cpu_query *q, uint32_t step)
         expand(q, 0);
         turn(q);
     }
-    if (!q->done)
-        prepare_some(q);
     q->done |= q->prepare_status != FT_OK;
     if (q->stats)
         count(q, step, n_beams, now() - start);

@@ -192,6 +192,23 @@ ft_status ft_topset_reserve(ft_topset *s, uint64_t n, ft_error *err)
     return st == FT_OK ? grow(s, s->n + n, err) : st;
 }
 
+/* Sort n candidates that share a rounded score. Mostly they are few. */
+static void sort_ties(ft_topset *s, ft_candidate *items, uint64_t n)
+{
+    enum { FEW = 16 };
+    if (n > FEW) {
+        qsort_r(items, n, sizeof *items, compare, s);
+        return;
+    }
+    for (uint64_t i = 1; i < n; i++) {
+        const ft_candidate c = items[i];
+        uint64_t hole = i;
+        for (; hole && ft_topset_better(s, &c, &items[hole - 1]); hole--)
+            items[hole] = items[hole - 1];
+        items[hole] = c;
+    }
+}
+
 ft_status ft_topset_sort(ft_topset *s, ft_error *err)
 {
     const ft_status st = grow_spare(s, err);
@@ -208,7 +225,7 @@ ft_status ft_topset_sort(ft_topset *s, ft_error *err)
         for (end = i + 1; end < s->n && s->keys[end] >> 32 == s->keys[i] >> 32; end++)
             ;
         if (end > i + 1)
-            qsort_r(s->items + i, end - i, sizeof *s->items, compare, s);
+            sort_ties(s, s->items + i, end - i);
     }
     return FT_OK;
 }

@@ -302,9 +302,11 @@ static void compact_children_many(const ft_trie *t, const uint64_t *nodes, uint3
         __builtin_prefetch(&l->siblings[first[i] / 64]);
     }
     for (uint32_t i = 0; i < n; i++) {
-        if (before[i] != NO_PARENT)
-            out[i] = nodes_near(l, find_group(l, first[i], before[i]), &below);
-        else
+        if (before[i] != NO_PARENT) {
+            const group g = find_group(l, first[i], before[i]);
+            __builtin_prefetch(&l->blocks[g.first / FT_COMPACT_BLOCK]);
+            out[i] = nodes_near(l, g, &below);
+        } else
             out[i] = nodes[i] ? (ft_range){0, 0} : (ft_range){1, l->n_root_children};
     }
 }
@@ -338,17 +340,11 @@ static void compact_flags_many(const ft_trie *t, const uint64_t *nodes, uint32_t
             out[i] |= ft_bit_get(codes, bits[i]); /* a leaf ends a key as it is */
 }
 
-/* First the blocks, then the codes that these tell of, at about the place: where
- * exactly would cost more than a line too many. Codes of the root's children are not
- * stored. */
+/* The codes that the blocks tell of, at about the place: where exactly would cost more
+ * than a line too many. Codes of the root's children are not stored. */
 static void compact_fetch(const ft_trie *t, const ft_range *runs, uint32_t n)
 {
     const ft_compact *l = t->layout;
-    near_region near = {0};
-    for (uint32_t i = 0; i < n; i++)
-        if (runs[i].first > l->n_root_children)
-            __builtin_prefetch(
-                &l->blocks[slot_near(l, runs[i].first, &near) / FT_COMPACT_BLOCK]);
     for (uint32_t i = 0; i < n; i++) {
         if (runs[i].first <= l->n_root_children)
             continue;

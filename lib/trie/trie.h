@@ -52,7 +52,7 @@ typedef struct ft_trie_ops {
     unsigned (*flags)(const ft_trie *t, uint64_t node);
 
     /* The same of n <= FT_MANY nodes, whose cache misses overlap; flags not of the
-     * root. */
+     * root. The memory is asked for what `fetch` reads of their children. */
     void (*children_many)(const ft_trie *t, const uint64_t *nodes, uint32_t n,
                           ft_range *out);
     void (*flags_many)(const ft_trie *t, const uint64_t *nodes, uint32_t n,
@@ -92,7 +92,8 @@ typedef struct ft_trie_ops {
     bool (*before)(const ft_trie *t, uint64_t a, uint64_t b);
 
     /* Ask the memory for what a probe of n <= FT_MANY runs reads, which searches do
-     * early. Leaves' ranges of no children are allowed. */
+     * early, but some time after children_many. Leaves' ranges of no children are
+     * allowed. */
     void (*fetch)(const ft_trie *t, const ft_range *runs, uint32_t n);
 } ft_trie_ops;
 
