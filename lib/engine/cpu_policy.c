@@ -225,7 +225,8 @@ static void extend(const ft_cpu_item *item, const ft_proposals *p)
     join_children(x, share, p);
 }
 
-/* Take the next items and find their children. */
+/* Take the next items and find their children, whose labels are fetched during the work
+ * on the items before. */
 static uint32_t take(ft_cpu_query *q, ft_cpu_worker *w, uint32_t step,
                      ft_cpu_item items[FT_CPU_CHUNK])
 {
@@ -239,17 +240,8 @@ static uint32_t take(ft_cpu_query *q, ft_cpu_worker *w, uint32_t step,
     ops->children_many(trie, nodes, n, children);
     for (uint32_t i = 0; i < n; i++)
         items[i].children = children[i];
+    ops->fetch(trie, children, n);
     return n;
-}
-
-/* Have the labels of the items' children fetched: what the trie needs to know of these
- * for it has been under way since they were found. */
-static void fetch(const ft_cpu_query *q, const ft_cpu_item *items, uint32_t n)
-{
-    ft_range children[FT_CPU_CHUNK];
-    for (uint32_t i = 0; i < n; i++)
-        children[i] = items[i].children;
-    q->trie->ops->fetch(q->trie, children, n);
 }
 
 static void expand(ft_cpu_query *q, ft_cpu_worker *w, uint32_t step)
@@ -259,14 +251,11 @@ static void expand(ft_cpu_query *q, ft_cpu_worker *w, uint32_t step)
     unsigned at = 0;
     set_bar(q, w);
     w->filter = p->filter;
-    uint32_t n = take(q, w, step, items[0]), next;
-    fetch(q, items[0], n);
-    for (; n > 0; n = next, at ^= 1) { /* fetched during the work on those before */
+    for (uint32_t n = take(q, w, step, items[0]), next; n > 0; n = next, at ^= 1) {
         next = take(q, w, step, items[at ^ 1]);
         set_filter(w, p, items[at], n);
         for (uint32_t i = 0; i < n; i++)
             extend(&items[at][i], p);
-        fetch(q, items[at ^ 1], next);
         probe(q, w, p);
     }
     look(q, w);
@@ -320,7 +309,6 @@ static void expand_own(ft_cpu_query *q, ft_cpu_worker *w, uint32_t step)
     ft_cpu_item items[FT_CPU_CHUNK];
     set_bar(q, w);
     for (uint32_t n; (n = take(q, w, step, items)) > 0;) {
-        fetch(q, items, n);
         for (uint32_t i = 0; i < n; i++) {
             const uint64_t at = (uint64_t)items[i].x.beam * q->n_proposals;
             const ft_status st = ft_proposals_build(

@@ -92,7 +92,7 @@ typedef struct ft_trie_ops {
     bool (*before)(const ft_trie *t, uint64_t a, uint64_t b);
 
     /* Ask the memory for what a probe of n <= FT_MANY runs reads, which searches do
-     * early, but some time after children_many. Leaves' ranges of no children are
+     * early, right after children_many. Leaves' ranges of no children are
      * allowed. */
     void (*fetch)(const ft_trie *t, const ft_range *runs, uint32_t n);
 } ft_trie_ops;
