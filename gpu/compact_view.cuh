@@ -32,14 +32,17 @@ struct region_view {
     uint32_t n_tokens;   /* of its set; the codes from there on are literal */
     uint32_t n_literals; /* tokens below this, outside the set, have such codes */
     uint32_t width[FT_CODE_CLASSES], base[FT_CODE_CLASSES];
-    const uint32_t *token_of; /* by code */
-    const uint32_t *codes;    /* by token; where ids are too many for that, by rank */
-    const uint32_t *tokens;   /* then: the tokens, ascending; else NULL */
+    uint32_t low_more, high_more, both_more; /* bits of a code beyond width[0] */
+    uint32_t widths;                         /* a byte each */
+    const uint32_t *token_of;                /* by code */
+    const uint32_t *codes;  /* by token; where ids are too many for that, by rank */
+    const uint32_t *tokens; /* then: the tokens, ascending; else NULL */
 };
 
 enum : uint64_t {
     MAX_TABLE = 1 << 26, /* ids of a table over all ids */
     GROUPS_A_START = 16,
+    NEAR_WORDS = 4, /* in which children are mostly found */
     LONG_SPAN = 256 /* slots of GROUPS_A_START groups, beyond which starts are listed */
 };
 
@@ -79,14 +82,20 @@ struct compact_view {
     static ft_status make_starts(ft_device_index *d, ft_error *err);
     static compact_view of(const ft_device_index *d);
 
-    /* Region of the nodes of a level; 0 is the root's and its children's. */
-    __device__ const region_view &region_of(uint32_t level) const
+    /* Number of the region of a step's children; 0 is the root's and its children's. */
+    __device__ uint32_t level(uint32_t step) const
     {
         uint32_t r = 0;
 #pragma unroll
         for (uint32_t i = 1; i < FT_COMPACT_REGIONS; i++)
-            r += i < n_regions && level >= region[i].level;
-        return region[r];
+            r += i < n_regions && step + 1 >= region[i].level;
+        return r;
+    }
+
+    /* Region of the nodes of a level. */
+    __device__ const region_view &region_of(uint32_t of) const
+    {
+        return region[level(of - 1)];
     }
 
     /* Group number k from `slot` on, as slots, where it and the next one's start lie in
@@ -94,12 +103,13 @@ struct compact_view {
     __device__ bool near_group(uint64_t slot, unsigned k, uint64_t end,
                                ft_range *r) const
     {
-        enum { WORDS = 4 };
-        const uint64_t first = slot / 64, last = end / 64;
+        enum { WORDS = NEAR_WORDS };
+        static_assert((int)WORDS <= FT_SIBLING_END, "so many words are there");
+        const uint64_t first = slot / 64;
         uint64_t w[WORDS];
 #pragma unroll
         for (int i = 0; i < WORDS; i++)
-            w[i] = first + i <= last ? siblings[first + i] : 0;
+            w[i] = siblings[first + i];
         w[0] &= ~ft_low_mask(slot % 64);
         uint64_t in = w[0], after = w[1]; /* the group's word, the next one */
         unsigned at = 0;
@@ -124,6 +134,15 @@ struct compact_view {
                                    : (first + at + 1) * 64 + ft_lowest_bit(after);
         *r = {start, (next < end ? next : end) - start};
         return true;
+    }
+
+    /* What children() reads first of a block's nodes. */
+    __device__ void fetch_groups(const ft_compact_block &b, uint64_t block) const
+    {
+        const uint64_t *w = &siblings[ft_block_first_child(&b) / 64];
+        fetch_far(w);
+        fetch_far(w + NEAR_WORDS - 1);
+        fetch_far(starts ? (const void *)&groups[block] : w);
     }
 
     /* Group number k of sibling groups from `slot` on, as slots; `end` is the region's.
@@ -218,6 +237,9 @@ struct compact_view {
             const group_start s = starts[g / GROUPS_A_START];
             k = g % GROUPS_A_START;
             slot = s.slot;
+            /* For those whose starts are listed and the others at the same time. */
+            fetch_far(s.list != NOT_LISTED ? (const void *)&lists[s.list + k]
+                                           : &siblings[slot / 64]);
             if (s.list != NOT_LISTED) {
                 const uint64_t first = lists[s.list + k], next = lists[s.list + k + 1];
                 return {n_top + first, (next < end ? next : end) - first};
@@ -241,6 +263,16 @@ struct compact_view {
         const unsigned k = __popcll(b.child & ft_low_mask(at));
         const ft_range r = group(b.first_child, k, region_of(2).end);
         return {n_top + r.first, r.count};
+    }
+
+    /* A proposal of step 0 has this code: the node that it leads to is known. */
+    __device__ void fetch_top(uint32_t code) const
+    {
+        const uint64_t child = 1 + (uint64_t)code;
+        if (child >= n_top)
+            return;
+        fetch_far(&root_blocks[child / FT_COMPACT_ROOT_BLOCK]);
+        fetch_children(child, 1);
     }
 
     /* The parent becomes a beam of the step to come. */
@@ -296,13 +328,14 @@ struct compact_view {
     __device__ uint32_t code_of(uint64_t child, uint32_t step) const
     {
         unsigned hint;
-        return edge(child, step, false, &hint);
+        return edge(child, step, 0, &hint);
     }
 
-    /* `flags` asks for all of them, while the code is on its way. */
-    __device__ uint32_t edge(uint64_t child, uint32_t step, bool flags,
+    /* ASK_FLAGS: for all of them, while the code is on its way. */
+    __device__ uint32_t edge(uint64_t child, uint32_t step, unsigned asks,
                              unsigned *hint) const
     {
+        const bool flags = asks & ASK_FLAGS;
         *hint = EDGE_UNKNOWN;
         if (step == 0)
             return (uint32_t)(child - 1);
@@ -328,6 +361,8 @@ struct compact_view {
         const unsigned cls = (unsigned)(low >> bit & 1) | (unsigned)(high >> bit & 1)
                                                               << 1;
         const bool inner = b.child[second] >> bit & 1;
+        if (asks & ASK_AHEAD) /* the leaves too, which spares a branch */
+            fetch_groups(b, block);
         const uint32_t places = (at - n_low - n_high + n_both) * r.width[0] +
                                 (n_low - n_both) * r.width[1] +
                                 (n_high - n_both) * r.width[2] + n_both * r.width[3];
@@ -344,6 +379,47 @@ struct compact_view {
                 : ends >> end_bit % 32 & 1 ? EDGE_INNER_END
                                            : EDGE_INNER_NO_END;
         return r.base[cls] + (width == 32 ? v : v & ((1u << width) - 1));
+    }
+
+    /* The same with fewer instructions and more accesses, some dependent: what counts
+     * where many warps wait for each other. */
+    __device__ uint32_t lean_edge(uint64_t child, uint32_t level, unsigned *hint) const
+    {
+        *hint = EDGE_UNKNOWN;
+        if (level == 0)
+            return (uint32_t)(child - 1);
+        const region_view &r = region[level];
+        const uint64_t slot = child - n_top;
+        const unsigned at = slot % FT_COMPACT_BLOCK;
+        const ft_compact_block &b = blocks[slot / FT_COMPACT_BLOCK];
+        const uint4 low = *(const uint4 *)b.low, high = *(const uint4 *)b.high;
+        const unsigned cls = bit_of(b.low, at) + 2 * bit_of(b.high, at);
+        *hint = bit_of(b.child, at) ? EDGE_INNER : EDGE_LEAF;
+        unsigned n_low = 0, n_high = 0, n_both = 0;
+#pragma unroll
+        for (unsigned i = 0; i < 4; i++) {
+            const unsigned before = ~ones_from(at, i);
+            const unsigned l = word_of(low, i) & before, h = word_of(high, i) & before;
+            n_low += __popc(l);
+            n_high += __popc(h);
+            n_both += __popc(l & h);
+        }
+        const uint32_t places = at * r.width[0] + n_low * r.low_more +
+                                n_high * r.high_more + n_both * r.both_more;
+        const uint64_t place = ft_block_codes(&b) + places;
+        const uint32_t *w = bits + place / 32;
+        const uint32_t v = __funnelshift_r(w[0], w[1], place % 32);
+        return r.base[cls] + low_bits(v, r.widths >> 8 * cls & 0xff);
+    }
+
+    static __device__ unsigned word_of(uint4 v, unsigned i)
+    {
+        return i == 0 ? v.x : i == 1 ? v.y : i == 2 ? v.z : v.w;
+    }
+
+    static __device__ unsigned bit_of(const uint64_t *of_block, unsigned at)
+    {
+        return ((const uint32_t *)of_block)[at / 32] >> at % 32 & 1;
     }
 
     __device__ unsigned flags(uint64_t child, uint32_t step) const
@@ -618,8 +694,12 @@ inline compact_view compact_view::of(const ft_device_index *d)
         to->n_literals = r->literal ? (uint32_t)r->set.n_ids : 0;
         for (int c = 0; c < FT_CODE_CLASSES; c++) {
             to->width[c] = r->width[c];
+            to->widths |= r->width[c] << 8 * c;
             to->base[c] = i ? r->classes.base[c] : 0;
         }
+        to->low_more = r->low_more;
+        to->high_more = r->high_more;
+        to->both_more = r->both_more;
         to->token_of = d->tables + p.token_of;
         to->codes = d->tables + p.codes;
         to->tokens = v.n_ids ? NULL : d->tables + p.tokens;

@@ -99,7 +99,7 @@ static ft_status open_device(ft_cuda_engine *e, ft_error *err)
             ft_gpu_plan *p = &e->forms[large][i];
             *p = forms[large][i];
             if (p->cluster == 1 || (p->cluster > 1 && major >= 9))
-                st = e->kernels->occupancy(p, &p->n_teams, err);
+                st = e->kernels->occupancy(p, err);
         }
     return st;
 }
@@ -183,9 +183,11 @@ ft_gpu_plan ft_cuda_plan(const ft_cuda_engine *e, const ft_gpu_grids *grids,
     most = params->n_results > most ? params->n_results : most;
     if (most > FT_GPU_ROOM_LARGE || grids->n_steps > UINT16_MAX)
         return grid_wide;
-    for (const ft_gpu_plan &p : e->forms[most > FT_GPU_ROOM_SMALL])
-        if (p.for_latency ? n <= FEW_QUERIES && n <= p.n_teams : p.n_teams > 0)
-            return {p.room, p.cluster, p.for_latency, n < p.n_teams ? n : p.n_teams};
+    for (ft_gpu_plan p : e->forms[most > FT_GPU_ROOM_SMALL])
+        if (p.for_latency ? n <= FEW_QUERIES && n <= p.n_teams : p.n_teams > 0) {
+            p.n_teams = n < p.n_teams ? n : p.n_teams;
+            return p;
+        }
     return grid_wide; /* it needs little shared memory */
 }
 
@@ -241,7 +243,7 @@ static ft_status submit(ft_cuda_engine *e, ft_slot *s, const ft_batch *batch,
         return ft_fail(err, FT_EINVAL,
                        "phases are measured up to %d beams, proposals and results",
                        FT_GPU_ROOM_LARGE);
-    st = ft_slot_ask(s, &grids, params, plan.n_teams, !e->direct_out, stats, &q, err);
+    st = ft_slot_ask(s, &grids, params, &plan, !e->direct_out, stats, &q, err);
     if (st == FT_OK)
         st = ft_cuda_launch(e, s, &plan, &q, err);
     return st == FT_OK ? ft_slot_fetch(s, true, err) : st;
@@ -250,7 +252,7 @@ static ft_status submit(ft_cuda_engine *e, ft_slot *s, const ft_batch *batch,
 static ft_status collect(ft_cuda_engine *e, ft_slot *s, uint32_t n_steps,
                          ft_results *out, ft_stats *stats, ft_error *err)
 {
-    ft_status st = FT_CUDA(err, cudaEventSynchronize(s->done));
+    ft_status st = ft_slot_wait(s, err);
     if (st == FT_OK)
         st = ft_slot_gather(s, e->pool, out, err);
     if (st == FT_OK && stats)

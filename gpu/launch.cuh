@@ -16,32 +16,33 @@ namespace ft
 template <class View> struct kernels {
     typedef void (*kernel)(View, ft_gpu_question);
 
-    enum { STATIC_BYTES = 64, PORTABLE_CLUSTER = 8 };
+    enum { BLOCK_BYTES = 1024, PORTABLE_CLUSTER = 8 }; /* a block's, for the system */
 
     struct variant {
         kernel plain, timed;
         unsigned threads;
-        size_t bytes; /* of shared memory */
+        size_t bytes;         /* of shared memory */
+        size_t finding_bytes; /* of device memory */
     };
 
-    template <int THREADS, int ROOM, int BLOCKS, bool CLUSTER> static variant make()
+    template <class Mem, int BLOCKS, bool CLUSTER> static variant make()
     {
-        static_assert(sizeof(memory<THREADS, ROOM>) + STATIC_BYTES <= 227 * 1024,
-                      "a block's shared memory on compute capability 9.0");
-        return {search<View, THREADS, ROOM, BLOCKS, CLUSTER, false>,
-                search<View, THREADS, ROOM, BLOCKS, CLUSTER, true>, THREADS,
-                sizeof(memory<THREADS, ROOM>)};
+        static_assert((sizeof(Mem) + BLOCK_BYTES) * BLOCKS <= 228 * 1024,
+                      "a multiprocessor's shared memory on compute capability 9.0");
+        return {search<View, Mem, BLOCKS, CLUSTER, false>,
+                search<View, Mem, BLOCKS, CLUSTER, true>, Mem::THREADS, sizeof(Mem),
+                Mem::SPARING ? Mem::FINDINGS * sizeof(finding) : 0};
     }
 
-    /* Threads and registers as they measured best. Small queries share a
-     * multiprocessor, unless latency counts. */
+    /* Threads and registers as they measured best. Queries share a multiprocessor,
+     * where one works while another is at a barrier, unless latency counts. */
     static variant of(const ft_gpu_plan *p)
     {
-        if (p->room == FT_GPU_ROOM_LARGE)
-            return p->cluster > 1 ? make<512, FT_GPU_ROOM_LARGE, 1, true>()
-                                  : make<1024, FT_GPU_ROOM_LARGE, 1, false>();
-        return p->for_latency ? make<512, FT_GPU_ROOM_SMALL, 1, false>()
-                              : make<256, FT_GPU_ROOM_SMALL, 4, false>();
+        if (p->room == FT_GPU_ROOM_SMALL)
+            return p->for_latency ? make<memory<512, FT_GPU_ROOM_SMALL>, 1, false>()
+                                  : make<memory<256, FT_GPU_ROOM_SMALL>, 4, false>();
+        return p->cluster > 1 ? make<memory<512, FT_GPU_ROOM_LARGE>, 1, true>()
+                              : make<memory<512, FT_GPU_ROOM_LARGE, true>, 2, false>();
     }
 
     static cudaLaunchConfig_t config(const variant &v, uint32_t cluster,
@@ -71,7 +72,7 @@ template <class View> struct kernels {
             st = FT_CUDA(err,
                          cudaDeviceGetAttribute(
                              &most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
-        *fits = v.bytes + STATIC_BYTES <= (size_t)most;
+        *fits = v.bytes <= (size_t)most;
         const kernel both[] = {v.plain, v.timed};
         for (const kernel k : both)
             if (st == FT_OK && *fits)
@@ -98,14 +99,15 @@ template <class View> struct kernels {
         return FT_OK;
     }
 
-    static ft_status occupancy(const ft_gpu_plan *p, uint32_t *n_teams, ft_error *err)
+    static ft_status occupancy(ft_gpu_plan *p, ft_error *err)
     {
         const variant v = of(p);
         cudaLaunchAttribute attribute;
         const cudaLaunchConfig_t c = config(v, p->cluster, 1, &attribute, nullptr);
         int n = 0, device = 0, n_sm = 0;
         bool fits;
-        *n_teams = 0;
+        p->n_teams = 0;
+        p->finding_bytes = v.finding_bytes;
         ft_status st = allow(v, p->cluster, &fits, err);
         if (st != FT_OK || !fits)
             return st;
@@ -122,7 +124,7 @@ template <class View> struct kernels {
             n *= n_sm;
         }
         if (st == FT_OK)
-            *n_teams = (uint32_t)n;
+            p->n_teams = (uint32_t)n;
         return st;
     }
 

@@ -10,22 +10,15 @@
 #include "device_index.h"
 #include "question.h"
 
-/* How a launch spends the chip. */
-typedef struct ft_gpu_plan {
-    uint32_t room;    /* FT_GPU_ROOM_SMALL or _LARGE: B, K and N are at most this */
-    uint32_t cluster; /* blocks a query */
-    bool for_latency; /* a block has a multiprocessor to itself */
-    uint32_t n_teams; /* queries at a time */
-} ft_gpu_plan;
-
-enum { FT_GPU_ROOM_SMALL = 128, FT_GPU_ROOM_LARGE = 1024, FT_GPU_FORMS = 3 };
+enum { FT_GPU_FORMS = 3 };
 
 typedef struct ft_gpu_kernels {
     const char *layout;
 
-    /* Once an engine: teams that fit on the device at a time; 0 where a block's shared
-     * memory is too small, or where clusters are. */
-    ft_status (*occupancy)(const ft_gpu_plan *plan, uint32_t *n_teams, ft_error *err);
+    /* Once an engine: the rest of a plan whose room, cluster and for_latency are given.
+     * n_teams is what fits on the device at a time; 0 where a block's shared memory is
+     * too small, or where clusters are. */
+    ft_status (*occupancy)(ft_gpu_plan *plan, ft_error *err);
 
     /* Once an engine: tables that the layout needs. */
     ft_status (*make_tables)(ft_device_index *index, ft_error *err);

@@ -55,13 +55,13 @@ ft_status ft_cuda_search_loaded(ft_engine *engine, ft_loaded *l,
     if (st == FT_OK && out)
         st = ft_results_reset(out, l->grids.n_queries, err);
     if (st == FT_OK)
-        st = ft_slot_ask(s, &l->grids, &p, plan.n_teams, true, NULL, &q, err);
+        st = ft_slot_ask(s, &l->grids, &p, &plan, true, NULL, &q, err);
     if (st == FT_OK)
         st = ft_cuda_launch(e, s, &plan, &q, err);
     if (st == FT_OK)
         st = ft_slot_fetch(s, out != NULL, err);
     if (st == FT_OK)
-        st = FT_CUDA(err, cudaEventSynchronize(s->done));
+        st = ft_slot_wait(s, err);
     if (st != FT_OK || !out)
         return st;
     out->offset[0] = 0;

@@ -10,6 +10,17 @@
 
 #include "lib.h"
 
+enum { FT_GPU_ROOM_SMALL = 128, FT_GPU_ROOM_LARGE = 1024 };
+
+/* How a launch spends the chip. */
+typedef struct ft_gpu_plan {
+    uint32_t room;    /* FT_GPU_ROOM_SMALL or _LARGE: B, K and N are at most this */
+    uint32_t cluster; /* blocks a query */
+    bool for_latency; /* a block has a multiprocessor to itself */
+    uint32_t n_teams; /* queries at a time */
+    uint64_t finding_bytes; /* of device memory for a team's results, or 0 */
+} ft_gpu_plan;
+
 /* How beam i of the frontier after a step came about. */
 typedef struct ft_gpu_trace {
     uint32_t token;
@@ -43,6 +54,8 @@ typedef struct ft_gpu_question {
 
     /* n_queries * FT_N_PHASES, in cycles, or NULL: an instrumented kernel fills it. */
     unsigned long long *phases;
+
+    void *findings; /* the plan's finding_bytes a team */
 } ft_gpu_question;
 
 /* Candidates, and results, that the grid-wide kernels have room for beside those that

@@ -32,7 +32,6 @@ namespace ft
 
 enum {
     PROBES_PER_SEARCH = 32, /* children that are probed rather than searched */
-    QUEUE = 64,             /* matches of a warp that wait to be looked at */
     SETTLERS = 128,         /* threads of a block that do not feed: see prune() */
     SAMPLE = 4,             /* one pair in so many is done before the next look */
     RANKERS = 4             /* lanes that find a result's rank */
@@ -50,6 +49,7 @@ struct candidate { /* of the step: 16 bytes, one access */
     uint32_t token;
     uint32_t beam;
 };
+static_assert(sizeof(beam) == sizeof(candidate), "one takes the other's place");
 
 struct finding { /* a result */
     float sum;
@@ -89,44 +89,80 @@ struct queued {
 /* A hint: `child` is a proposal, the child is to be found. */
 enum { SEARCH_HUB = EDGE_UNKNOWN + 1 };
 
-template <int THREADS_, int ROOM_> struct memory {
+/* The pairs that a warp of a SPARING block has in hand: a run of them, so that the next
+ * one's beam is known. In shared memory, since registers are scarce; lane 0 writes. */
+struct pair_run {
+    uint32_t x, end, to; /* the next pair; the end of the run, and of all */
+    uint32_t first;      /* beam of pair x, within a run; else NO_BEAM */
+    uint32_t n_beams, step, level, length;
+    bool all_flags;
+
+    enum : uint32_t { NO_BEAM = ~0u };
+};
+
+enum {
+    LONG_RUN = 128, /* pairs */
+    SHORT_RUN = 32, /* where there are no more pairs than LONG_ROUNDS of all threads */
+    LONG_ROUNDS = 16
+};
+
+/* Of a block. SPARING: of one that works alone on its query and leaves room for a
+ * second one on a multiprocessor. */
+template <int THREADS_, int ROOM_, bool SPARING_ = false> struct memory {
     enum {
         THREADS = THREADS_,
         ROOM = ROOM_,
+        SPARING = SPARING_,
         WARPS = THREADS / 32,
         EACH = (ROOM + THREADS - 1) / THREADS, /* beams a thread */
+        LANE_EACH = 4,                         /* beams a lane of a warp that has all */
+        HASTY = THREADS >= 4 * ROOM,           /* for the latency of a query */
+        TRACED = HASTY ? 32 : 0,               /* steps whose trace is kept here */
         FEEDERS = THREADS - SETTLERS,
         FEED_EACH = (ROOM + FEEDERS - 1) / FEEDERS, /* proposals a feeder */
-        BINS = ROOM > THREADS ? ROOM : THREADS,
+        BINS = ROOM > THREADS && !SPARING ? ROOM : THREADS,
+        FRONTIERS = SPARING ? 1 : 2,
+        AHEAD = SPARING ? 1 : 2, /* positions that proposals are fetched ahead */
+        JOINS = HASTY ? 2 : 1,   /* runs of pairs that a warp may join at a time */
+        QUEUE = 32 + 32 * JOINS, /* matches of a warp that wait to be looked at */
         /* Room for what is kept, for all warps' next looks and as many again. */
-        CANDIDATES = ROOM + 2 * THREADS,
-        FINDINGS = ROOM + 2 * THREADS
+        CANDIDATES = ROOM + 2 * THREADS + (SPARING ? 352 : 0), /* more: what is left */
+        FINDINGS = SPARING ? 6 * ROOM : CANDIDATES /* ample, which saves trims */
     };
     static_assert(ROOM <= 1 << finding::BEAM_BITS && THREADS <= 1024, "fields, room");
+    static_assert(!HASTY || (ROOM <= 32 * LANE_EACH && ROOM <= FEEDERS && !SPARING),
+                  "few beams");
 
-    candidate candidates[CANDIDATES]; /* at the end: the team's best results */
-    finding findings[FINDINGS];
-    beam beams[2][ROOM]; /* the frontier, the same in every block; by step's parity */
-    uint32_t pairs_before[ROOM + 1];
+    candidate candidates[CANDIDATES];         /* at the end: the team's best results */
+    finding findings[SPARING ? 1 : FINDINGS]; /* SPARING: in device memory */
+    beam beams[FRONTIERS][ROOM]; /* the frontier, the same in every block; by step */
+    __align__(16) uint32_t pairs[ROOM + 1]; /* before each beam; HASTY: its own */
     position<ROOM> proposals;
     union {
         queued queue[WARPS][QUEUE];
-        uint32_t kept[ROOM]; /* this block's: candidate, place in the frontier */
+        struct {
+            uint32_t kept[ROOM]; /* this block's: candidate, place in the frontier */
+            uint32_t raw[SPARING ? ROOM : 1]; /* SPARING: raw_ahead */
+        };
     };
-    uint32_t tokens_ahead[2][ROOM], raw_ahead[ROOM];
-    float logp_ahead[2][ROOM]; /* by the position's parity */
-    select_memory<THREADS, BINS> select;
-    uint32_t n_candidates, n_findings, n_kept;
-    uint32_t n_border;                  /* block 0's: places of the border bin taken */
-    uint32_t best_sum[2], worst_sum[2]; /* keys, of beams; by the step's parity */
-    uint32_t best_score, worst_score;   /* keys, of all findings so far */
+    pair_run runs[SPARING ? WARPS : 1];
+    uint32_t n_dealt; /* of the step's pairs, to SPARING warps */
+    uint32_t tokens_ahead[AHEAD][ROOM], raw_ahead[SPARING ? 1 : ROOM];
+    float logp_ahead[AHEAD][ROOM]; /* by position */
+    select_memory<THREADS, BINS, !SPARING> select;
+    uint32_t n_findings, n_kept;
+    uint32_t n_border; /* block 0's: places of the border bin taken */
+    uint32_t n_candidates[HASTY ? 2 : 1]; /* HASTY: by the step's parity */
+    uint32_t best_sum[2], worst_sum[2];   /* keys, of beams; by the step's parity */
+    uint32_t best_score, worst_score;     /* keys; see note_scores() */
     uint32_t n_alive;
     int candidate_cut, finding_cut; /* bins behind these are hopeless */
-    uint64_t finding_bound;         /* key of a score: below is hopeless */
+    double finding_bound;           /* a score: below is hopeless */
     uint32_t slice_from, slice_to;  /* results that this block orders, by place */
     uint32_t candidates_of[MAX_TEAM];
     uint32_t tokens_of[MAX_TEAM]; /* in each block's slice */
     uint32_t ticket;              /* block 0's: of the team's next query */
+    ft_gpu_trace trace[TRACED > 0 ? TRACED *ROOM : 1];
     unsigned long long n_probes, n_admitted;
 };
 
@@ -138,9 +174,10 @@ template <class View, class Mem, bool TIMED> struct searcher {
     const ft_gpu_question &q;
     Mem &m;
     const team all;
-    ft_gpu_trace *trace; /* [step][beam] */
+    ft_gpu_trace *trace; /* [step][beam], of all steps but the last */
     uint32_t query;
-    double norm;      /* of results of this step */
+    double norm;                         /* of results of this step */
+    uint32_t first_pair[Mem::LANE_EACH]; /* HASTY: the pairs before the lane's beams */
     long long lap_at; /* TIMED: the leading thread's clock at the last lap */
     unsigned long long laps[FT_N_PHASES];
 
@@ -154,8 +191,44 @@ template <class View, class Mem, bool TIMED> struct searcher {
         lap_at = now;
     }
 
-    /* A position's proposals are on their way to shared memory two steps ahead, what
-     * the trie has for their tokens one step ahead. Each feeder takes its own. */
+    __device__ finding *findings() const
+    {
+        if (!Mem::SPARING)
+            return m.findings;
+        finding *all_blocks =
+            static_cast<finding *>(__builtin_assume_aligned(q.findings, 16));
+        return all_blocks + blockIdx.x * Mem::FINDINGS;
+    }
+
+    /* Of the frontier after `step` steps. */
+    __device__ beam *beams(uint32_t step) const
+    {
+        return m.beams[step % Mem::FRONTIERS];
+    }
+
+    __device__ uint32_t *n_candidates(uint32_t step) const
+    {
+        return &m.n_candidates[Mem::HASTY ? step % 2 : 0];
+    }
+
+    __device__ uint32_t *tokens_ahead(uint32_t step) const
+    {
+        return m.tokens_ahead[step % Mem::AHEAD];
+    }
+
+    __device__ uint32_t *raw_ahead() const
+    {
+        return Mem::SPARING ? m.raw : m.raw_ahead;
+    }
+
+    __device__ float *logp_ahead(uint32_t step) const
+    {
+        return m.logp_ahead[step % Mem::AHEAD];
+    }
+
+    /* A position's proposals are on their way to shared memory AHEAD steps ahead, what
+     * the trie has for their tokens one step ahead, or, where a block is sparing, while
+     * the step's beams are chosen. Each feeder takes its own. */
     __device__ void fetch_proposals(uint32_t step)
     {
         const uint64_t at = ((uint64_t)query * q.n_steps + step) * q.n_proposals;
@@ -163,9 +236,8 @@ template <class View, class Mem, bool TIMED> struct searcher {
 #pragma unroll 1
             for (uint32_t k = threadIdx.x - SETTLERS; k < q.n_proposals;
                  k += Mem::FEEDERS) {
-                __pipeline_memcpy_async(&m.tokens_ahead[step % 2][k], q.tokens + at + k,
-                                        4);
-                __pipeline_memcpy_async(&m.logp_ahead[step % 2][k], q.logp + at + k, 4);
+                __pipeline_memcpy_async(&tokens_ahead(step)[k], q.tokens + at + k, 4);
+                __pipeline_memcpy_async(&logp_ahead(step)[k], q.logp + at + k, 4);
             }
         __pipeline_commit();
     }
@@ -177,7 +249,7 @@ template <class View, class Mem, bool TIMED> struct searcher {
 #pragma unroll 1
             for (uint32_t k = threadIdx.x - SETTLERS; k < q.n_proposals;
                  k += Mem::FEEDERS)
-                fetch_code_of(view, m.tokens_ahead[step % 2][k], step, &m.raw_ahead[k]);
+                fetch_code_of(view, tokens_ahead(step)[k], step, &raw_ahead()[k]);
         __pipeline_commit();
     }
 
@@ -194,14 +266,19 @@ template <class View, class Mem, bool TIMED> struct searcher {
 
     /* What the feeders do between two steps: the proposals of position `step` take the
      * place of the last one's, which nobody in the block needs any more; the next ones
-     * are sent for. */
+     * are sent for. So are the bins made ready, which were read before. */
     __device__ void feed(uint32_t step)
     {
-        const uint32_t *tokens = m.tokens_ahead[step % 2];
-        const float *logp = m.logp_ahead[step % 2];
+        const uint32_t *tokens = tokens_ahead(step);
+        const float *logp = logp_ahead(step);
         const unsigned me = threadIdx.x - SETTLERS;
         uint32_t best = 0, worst = ~0u;
         m.proposals.clear(me, Mem::FEEDERS);
+#pragma unroll 1
+        for (unsigned i = me; i < BINS; i += Mem::FEEDERS)
+            m.select.bins[i] = m.select.ends[i] = 0;
+        if (me == 0)
+            m.candidate_cut = m.finding_cut = BINS;
         __pipeline_wait_prior(0);
         feeders_sync();
 #pragma unroll 1
@@ -211,10 +288,12 @@ template <class View, class Mem, bool TIMED> struct searcher {
                 continue;
             uint32_t code = FT_NO_TOKEN;
             if (tokens[k] != FT_NO_TOKEN && logp[k] > q.token_threshold)
-                code = fetched_code_of(view, tokens[k], step, m.raw_ahead[k]);
+                code = fetched_code_of(view, tokens[k], step, raw_ahead()[k]);
             m.proposals.insert(k, tokens[k], code, logp[k]);
             if (code == FT_NO_TOKEN)
                 continue;
+            if (Mem::HASTY && step == 0)
+                fetch_top_of(view, code);
             const uint32_t key = ft_float_key(logp[k]);
             best = max(best, key);
             worst = min(worst, key);
@@ -225,14 +304,32 @@ template <class View, class Mem, bool TIMED> struct searcher {
             atomicMax(&m.proposals.best, best);
             atomicMin(&m.proposals.worst, worst);
         }
-        fetch_codes(step + 1);
-        fetch_proposals(step + 2);
+        if (Mem::AHEAD > 1)
+            fetch_codes(step + 1);
+        fetch_proposals(step + Mem::AHEAD);
     }
 
     /* Few children are probed, many are searched: by cost, per beam. */
     __device__ bool by_proposal(uint32_t n_children) const
     {
         return n_children / PROBES_PER_SEARCH > q.n_proposals;
+    }
+
+    /* Pairs of a beam with children. */
+    __device__ uint32_t pairs_of(uint32_t n_children) const
+    {
+        return by_proposal(n_children) ? q.n_proposals : n_children;
+    }
+
+    /* Of beams of the step, by whole warps: keys. */
+    __device__ void note_sums(uint32_t step, uint32_t best, uint32_t worst)
+    {
+        best = warp_max(best);
+        worst = ~warp_max(~worst);
+        if (threadIdx.x % 32 == 0) {
+            atomicMax(&m.best_sum[step % 2], best);
+            atomicMin(&m.worst_sum[step % 2], worst);
+        }
     }
 
     /* The pairs before each beam, N beams a thread: scan(sum, &total) sums over those
@@ -247,8 +344,8 @@ template <class View, class Mem, bool TIMED> struct searcher {
             n[i] = 0;
             if (first + i >= n_beams)
                 continue;
-            const beam b = m.beams[step % 2][first + i];
-            n[i] = by_proposal(b.n_children) ? q.n_proposals : b.n_children;
+            const beam b = beams(step)[first + i];
+            n[i] = pairs_of(b.n_children);
             sum += n[i];
             const uint32_t key = ft_float_key(b.sum);
             best = max(best, key);
@@ -258,40 +355,56 @@ template <class View, class Mem, bool TIMED> struct searcher {
 #pragma unroll
         for (int i = 0; i < N; i++) {
             if (first + i < n_beams)
-                m.pairs_before[first + i] = before;
+                m.pairs[first + i] = before;
             before += n[i];
         }
-        best = warp_max(best);
-        worst = ~warp_max(~worst);
-        if (threadIdx.x % 32 == 0) {
-            atomicMax(&m.best_sum[step % 2], best);
-            atomicMin(&m.worst_sum[step % 2], worst);
-        }
+        note_sums(step, best, worst);
         if (threadIdx.x == 0)
-            m.pairs_before[n_beams] = total;
+            m.pairs[n_beams] = total;
+    }
+
+    /* The pairs of the first n_beams beams. HASTY: each warp counts for itself,
+     * which spares them all a barrier. */
+    __device__ uint32_t total_pairs(uint32_t n_beams)
+    {
+        if constexpr (!Mem::HASTY)
+            return m.pairs[n_beams];
+        const unsigned first = threadIdx.x % 32 * Mem::LANE_EACH;
+        uint32_t n[Mem::LANE_EACH], sum = 0;
+        memcpy(n, __builtin_assume_aligned(&m.pairs[first], 16), sizeof n);
+#pragma unroll
+        for (int i = 0; i < Mem::LANE_EACH; i++) {
+            n[i] = first + i < n_beams ? n[i] : 0;
+            sum += n[i];
+        }
+        const uint32_t to = warp_sum_to(sum);
+        uint32_t at = to - sum;
+#pragma unroll
+        for (int i = 0; i < Mem::LANE_EACH; i++) {
+            first_pair[i] = first + i < n_beams ? at : ~0u;
+            at += n[i];
+        }
+        return __shfl_sync(~0u, to, 31);
     }
 
     /* Make ready for a step whose beams are there. A barrier of the team lies behind.
-     */
+     * HASTY: what is reset here is used behind the next barrier. */
     __device__ void begin_step(uint32_t step, uint32_t n_beams)
     {
         enum {
-            WARP_EACH = 4
+            WARP_EACH = Mem::LANE_EACH
         }; /* so few beams are one warp's, which needs no barrier */
-        clear_bins(m.select.bins, m.select);
-        clear_bins(m.select.ends, m.select);
         if (threadIdx.x == 0) {
-            m.n_candidates = m.n_kept = m.n_border = 0;
+            *n_candidates(step + Mem::HASTY) = 0;
+            m.n_kept = m.n_border = m.select.n_list = 0;
             m.best_sum[(step + 1) % 2] = 0;
             m.worst_sum[(step + 1) % 2] = ~0u;
-            m.candidate_cut = m.finding_cut = BINS;
-            m.n_probes = m.n_admitted = 0;
         }
+        if (Mem::HASTY)
+            return;
         if (n_beams > 32 * WARP_EACH)
             count_pairs<EACH>(step, n_beams, [&](uint32_t sum, uint32_t *total) {
-                uint32_t before;
-                block_scan<THREADS>(m.select.scan).ExclusiveSum(sum, before, *total);
-                return before;
+                return sum_before(m.select.warp_sums, sum, total);
             });
         else if (threadIdx.x < 32)
             count_pairs<WARP_EACH>(step, n_beams, [](uint32_t sum, uint32_t *total) {
@@ -312,23 +425,6 @@ template <class View, class Mem, bool TIMED> struct searcher {
         return scale::over(best, fmaxf(worst, q.sentence_threshold));
     }
 
-    /* The beam of pair `x`, for the whole warp; 32 places are looked at at a time. */
-    __device__ uint32_t beam_of(uint32_t x, uint32_t n_beams) const
-    {
-        const unsigned lane = threadIdx.x % 32;
-        uint32_t lo = 0, n = n_beams;
-#pragma unroll 1
-        while (n > 32) {
-            const uint32_t each = (n + 31) / 32, at = lo + lane * each;
-            const bool below = lane * each < n && m.pairs_before[at] <= x;
-            const uint32_t i = __popc(__ballot_sync(~0u, below)) - 1;
-            lo += i * each;
-            n = min(each, n - i * each);
-        }
-        const bool below = lane < n && m.pairs_before[lo + lane] <= x;
-        return lo + __popc(__ballot_sync(~0u, below)) - 1;
-    }
-
     /* The child of a hub with a token, as a place among its children; FT_NO_TOKEN if
      * there is none. Stands apart, as make_room() does. */
     static __device__ __noinline__ uint32_t search_hub(const View &view, uint64_t first,
@@ -339,19 +435,50 @@ template <class View, class Mem, bool TIMED> struct searcher {
         return node == UINT64_MAX ? FT_NO_TOKEN : (uint32_t)(node - first);
     }
 
+    /* The beam of pair `x`, for the whole warp; 32 places are looked at at a time. */
+    __device__ uint32_t beam_of(uint32_t x, uint32_t n_beams) const
+    {
+        const unsigned lane = threadIdx.x % 32;
+        uint32_t lo = 0, n = n_beams;
+#pragma unroll 1
+        while (n > 32) {
+            const uint32_t each = (n + 31) / 32, at = lo + lane * each;
+            const bool below = lane * each < n && m.pairs[at] <= x;
+            const uint32_t i = __popc(__ballot_sync(~0u, below)) - 1;
+            lo += i * each;
+            n = min(each, n - i * each);
+        }
+        const bool below = lane < n && m.pairs[lo + lane] <= x;
+        return lo + __popc(__ballot_sync(~0u, below)) - 1;
+    }
+
     /* The beam of pair x + lane, and its child; the first pair's and child 0 where that
      * is not below `to`. */
     __device__ uint32_t locate(uint32_t x, uint32_t to, uint32_t n_beams,
                                uint32_t *child) const
     {
-        /* Every beam has a pair: a bit for each beam that begins in these 32. */
-        const unsigned lane = threadIdx.x % 32;
-        const uint32_t first = beam_of(x, n_beams), next = first + 1 + lane;
-        const uint32_t start = next < n_beams ? m.pairs_before[next] - x : ~0u;
-        const unsigned starts = warp_or(start < 32 ? 1u << start : 0);
-        const uint32_t mine = first + __popc(starts & ((2u << lane) - 1));
+        /* Every beam has a pair: a bit for each beam that begins behind x. */
+        const unsigned lane = threadIdx.x % 32, to_lane = (2u << lane) - 1;
         const bool there = x + lane < to;
-        *child = there ? x + lane - m.pairs_before[mine] : 0;
+        if constexpr (Mem::HASTY) {
+            uint32_t n = 0, own = 0, bits = 0;
+#pragma unroll
+            for (int i = 0; i < Mem::LANE_EACH; i++) {
+                const bool starts = first_pair[i] > x;
+                n += !starts;
+                own = starts ? own : first_pair[i];
+                bits |= first_pair[i] - x - 1 < 31 ? 2u << (first_pair[i] - x - 1) : 0;
+            }
+            const uint32_t first = warp_sum(n) - 1, at = warp_max(own);
+            const unsigned here = warp_or(bits) & to_lane;
+            *child = !there ? 0 : here ? __clz(here) + lane - 31 : x + lane - at;
+            return there ? first + __popc(here) : first;
+        }
+        const uint32_t first = beam_of(x, n_beams), next = first + 1 + lane;
+        const uint32_t start = next < n_beams ? m.pairs[next] - x : ~0u;
+        const unsigned starts = warp_or(start < 32 ? 1u << start : 0);
+        const uint32_t mine = first + __popc(starts & to_lane);
+        *child = there ? x + lane - m.pairs[mine] : 0;
         return there ? mine : first;
     }
 
@@ -359,11 +486,21 @@ template <class View, class Mem, bool TIMED> struct searcher {
     __device__ uint32_t code_at(const beam &b, uint32_t child, uint32_t step,
                                 bool all_flags, unsigned *hint) const
     {
+        const unsigned asks =
+            (all_flags ? ASK_FLAGS : 0) | (Mem::HASTY ? ASK_AHEAD : 0);
+        if constexpr (Mem::JOINS > 1) { /* no branch: accesses overlap */
+            const bool hub = by_proposal(b.n_children);
+            const uint32_t code =
+                edge_of(view, b.first + (hub ? 0 : child), step, asks, hint);
+            const uint32_t proposed = m.proposals.entries[hub ? child : 0].code;
+            *hint = hub ? (unsigned)SEARCH_HUB : *hint;
+            return hub ? proposed : code;
+        }
         if (by_proposal(b.n_children)) {
             *hint = SEARCH_HUB;
             return m.proposals.entries[child].code;
         }
-        return edge_of(view, b.first + child, step, all_flags, hint);
+        return edge_of(view, b.first + child, step, asks, hint);
     }
 
     __device__ bool may_match(uint32_t code, unsigned hint) const
@@ -371,59 +508,86 @@ template <class View, class Mem, bool TIMED> struct searcher {
         return hint == SEARCH_HUB ? code != FT_NO_TOKEN : m.proposals.may_have(code);
     }
 
-    /* Queue those of the pairs x .. x + 31, below `to`, that may match. */
+    /* Those of the pairs x .. x + 31, below `to`, that may match, a lane each; and of
+     * N - 1 more of the warp's runs. */
+    template <int N>
     __device__ void join(uint32_t x, uint32_t to, uint32_t step, uint32_t n_beams,
-                         bool all_flags, queued *queue, uint32_t *n_queued) const
+                         bool all_flags, queued (&e)[N], bool (&match)[N]) const
     {
         const unsigned lane = threadIdx.x % 32;
-        uint32_t child;
-        unsigned hint;
-        const uint32_t of = locate(x, to, n_beams, &child);
-        const uint32_t code =
-            code_at(m.beams[step % 2][of], child, step, all_flags, &hint);
-        const bool match = x + lane < to && may_match(code, hint);
-        const unsigned lanes = __ballot_sync(~0u, match);
-        if (match)
-            queue[*n_queued + __popc(lanes & ((1u << lane) - 1))] = {child, code,
-                                                                     of | hint << 16};
-        *n_queued += __popc(lanes);
+        const uint32_t round = THREADS * all.size;
+        uint32_t of[N];
+        unsigned hint[N];
+        if (N > 1)
+            __builtin_assume(step > 0);
+#pragma unroll
+        for (int i = 0; i < N; i++)
+            of[i] = locate(x + i * round, to, n_beams, &e[i].child);
+#pragma unroll
+        for (int i = 0; i < N; i++)
+            e[i].code =
+                code_at(beams(step)[of[i]], e[i].child, step, all_flags, &hint[i]);
+#pragma unroll
+        for (int i = 0; i < N; i++) {
+            match[i] = x + i * round + lane < to && may_match(e[i].code, hint[i]);
+            e[i].beam_hint = of[i] | hint[i] << 16;
+        }
+    }
+
+    template <int N>
+    static __device__ void push(queued *queue, uint32_t *n_queued, const queued (&e)[N],
+                                const bool (&match)[N])
+    {
+        const unsigned lane = threadIdx.x % 32;
+#pragma unroll
+        for (int i = 0; i < N; i++) {
+            const unsigned lanes = __ballot_sync(~0u, match[i]);
+            if (match[i])
+                queue[*n_queued + __popc(lanes & ((1u << lane) - 1))] = e[i];
+            *n_queued += __popc(lanes);
+        }
         __syncwarp();
+    }
+
+    /* The last 32 queued pairs or fewer; whether the lane has one. */
+    static __device__ bool pop(const queued *queue, uint32_t *n_queued, queued *e)
+    {
+        const unsigned lane = threadIdx.x % 32;
+        const uint32_t n = min(*n_queued, 32u);
+        *n_queued -= n;
+        if (lane < n)
+            *e = queue[*n_queued + lane];
+        return lane < n;
     }
 
     /* May a warp look at 32 matches? All of the block's may have asked at the same
      * time. */
-    __device__ bool has_room() const
+    __device__ bool has_room(uint32_t step) const
     {
         const volatile Mem &now = m;
-        const bool room = now.n_candidates + THREADS <= Mem::CANDIDATES &&
-                          now.n_findings + THREADS <= Mem::FINDINGS;
+        const bool room =
+            now.n_candidates[Mem::HASTY ? step % 2 : 0] + THREADS <= Mem::CANDIDATES &&
+            now.n_findings + THREADS <= Mem::FINDINGS;
         return __shfl_sync(~0u, room, 0);
     }
 
-    /* Look at the last 32 queued pairs or fewer, a lane each: keep what is admitted and
-     * not hopeless as candidate, finding or both. */
-    __device__ void look(const queued *queue, uint32_t *n_queued, uint32_t step,
-                         const scale &bins)
+    /* Look at pairs, a lane each where there is one: keep what is admitted and not
+     * hopeless as candidate, finding or both. */
+    __device__ void look(queued e, bool there, uint32_t step, const scale &bins)
     {
         lap(FT_PHASE_EXPANSION);
         const unsigned lane = threadIdx.x % 32;
-        const uint32_t n = min(*n_queued, 32u);
-        *n_queued -= n;
-        queue += *n_queued;
-        queued e = {0, 0, 0};
         bool as_beam = false, as_result = false;
         int bin = 0;
         uint64_t node = 0;
         uint32_t proposal = m.proposals.END, token = 0;
         float logp = 0, sum = 0;
-        if (lane < n) {
-            e = queue[lane];
+        if (there)
             proposal = m.proposals.find(e.code, &logp);
-        }
         const uint32_t parent = e.beam_hint & 0xffff;
         unsigned hint = e.beam_hint >> 16;
         bool admitted = proposal != m.proposals.END;
-        const beam b = m.beams[step % 2][parent];
+        const beam b = beams(step)[parent];
         if (admitted && hint == SEARCH_HUB) {
             hint = EDGE_UNKNOWN;
             admitted = proposal == e.child; /* else another one stands for the token */
@@ -440,8 +604,7 @@ template <class View, class Mem, bool TIMED> struct searcher {
         if (admitted) {
             bin = bins.bin(sum);
             as_beam = step + 1 < q.n_steps && bin <= m.candidate_cut;
-            as_result = bin <= m.finding_cut &&
-                        double_key((double)sum * norm) >= m.finding_bound;
+            as_result = bin <= m.finding_cut && (double)sum * norm >= m.finding_bound;
             if (as_beam || as_result) {
                 token = m.proposals.tokens[proposal];
                 const unsigned flags = flags_of(view, node, step, hint);
@@ -455,59 +618,196 @@ template <class View, class Mem, bool TIMED> struct searcher {
                 atomicAdd(&m.n_admitted, (unsigned long long)n_admitted);
         }
         uint32_t c, f;
-        take_places(&m.n_candidates, as_beam, &c, &m.n_findings, as_result, &f);
+        take_places(n_candidates(step), as_beam, &c, &m.n_findings, as_result, &f);
         if (as_beam) {
             fetch_children_of(view, node, step + 1);
             m.candidates[c] = {sum, e.child, token, parent};
             atomicAdd(&m.select.bins[bin], 1u);
         }
         if (as_result) {
-            m.findings[f] = finding::of(sum, token, place_of(view, node), step, parent);
+            findings()[f] = finding::of(sum, token, place_of(view, node), step, parent);
             atomicAdd(&m.select.ends[bin], 1u);
-        }
-        if (__any_sync(~0u, as_result)) {
-            const uint32_t key = ft_float_key((float)((double)sum * norm));
-            const uint32_t high = warp_max(as_result ? key : 0);
-            const uint32_t low = ~warp_max(as_result ? ~key : 0);
-            if (lane == 0) {
-                atomicMax(&m.best_score, high);
-                atomicMin(&m.worst_score, low);
-            }
         }
         __syncwarp(); /* the queue may be filled again */
         lap(FT_PHASE_VALIDATION);
     }
 
-    /* A warp's share of the pairs below `to`, from pair *x on. True: it stopped for
-     * lack of room. */
-    __device__ bool walk(uint32_t *x, uint32_t to, uint32_t step, uint32_t n_beams,
-                         const scale &bins, bool all_flags, queued *queue,
-                         uint32_t *n_queued)
+    /* A warp's share of the pairs below `to`, from pair *x on: the team's warps take
+     * turns, since neighbours are alike. True: it stopped for lack of room. */
+    __device__ bool walk_turns(uint32_t *x, uint32_t to, uint32_t step,
+                               uint32_t n_beams, const scale &bins, bool all_flags,
+                               queued *queue, uint32_t *n_queued)
     {
         for (;;) {
             const uint32_t least = *x < to ? 32 : 1;
             while (*n_queued >= least) {
-                if (!has_room())
+                if (!has_room(step))
                     return true;
-                look(queue, n_queued, step, bins);
+                queued e = {};
+                const bool there = pop(queue, n_queued, &e);
+                look(e, there, step, bins);
             }
             if (*x >= to)
                 return false;
-            join(*x, to, step, n_beams, all_flags, queue, n_queued);
+            queued e[1];
+            bool there[1];
+            join(*x, to, step, n_beams, all_flags, e, there);
+            push(queue, n_queued, e, there);
             *x += THREADS * all.size;
         }
     }
 
-    /* This block's share of the step's pairs from .. to - 1: the team's warps take
-     * turns, since neighbours are alike. */
+    /* The same in haste: runs are joined together, and a lone one needs no queue. */
+    __device__ bool walk_in_haste(uint32_t *x, uint32_t to, uint32_t step,
+                                  uint32_t n_beams, const scale &bins, bool all_flags,
+                                  queued *queue, uint32_t *n_queued)
+    {
+        const uint32_t round = THREADS * all.size;
+        for (;;) {
+            queued e[1] = {};
+            bool there[1];
+            if (*n_queued >= (*x < to ? 32 : 1)) {
+                if (!has_room(step))
+                    return true;
+                there[0] = pop(queue, n_queued, e);
+            } else if (*x >= to) {
+                return false;
+            } else if (step > 0 && *x + round < to) {
+                queued more[Mem::JOINS];
+                bool match[Mem::JOINS];
+                join(*x, to, step, n_beams, all_flags, more, match);
+                push(queue, n_queued, more, match);
+                *x += Mem::JOINS * round;
+                continue;
+            } else {
+                join(*x, to, step, n_beams, all_flags, e, there);
+                *x += round;
+                if (*x < to || *n_queued > 0 || !has_room(step)) {
+                    push(queue, n_queued, e, there);
+                    continue;
+                }
+                if (!__any_sync(~0u, there[0]))
+                    return false;
+            }
+            look(e[0], there[0], step, bins);
+        }
+    }
+
+    /* The beam of pair x + lane, and its child, as locate() has it; *first is the beam
+     * of pair x, and becomes that of pair x + 32. */
+    __device__ uint32_t locate_next(uint32_t x, uint32_t to, uint32_t n_beams,
+                                    uint32_t *first, uint32_t *child) const
+    {
+        const unsigned lane = threadIdx.x % 32;
+        const uint32_t next = *first + 1 + lane;
+        const uint32_t start = next < n_beams ? m.pairs[next] - x : ~0u;
+        const unsigned starts = warp_or(start < 32 ? 1u << start : 0);
+        const uint32_t mine = *first + __popc(starts & ((2u << lane) - 1));
+        const bool there = x + lane < to;
+        *child = there ? x + lane - m.pairs[mine] : 0;
+        const uint32_t of = there ? mine : *first;
+        *first += __popc(__ballot_sync(~0u, start <= 32));
+        return of;
+    }
+
+    /* Queue those of the run's next 32 pairs that may match. ALL: ask for all flags. */
+    template <bool ALL>
+    __device__ void join_run(pair_run &r, queued *queue, uint32_t *n_queued)
+    {
+        queued e[1];
+        uint32_t first = r.first;
+        if (first == pair_run::NO_BEAM)
+            first = beam_of(r.x, r.n_beams);
+        const uint32_t of = locate_next(r.x, r.to, r.n_beams, &first, &e[0].child);
+        const beam &b = beams(r.step)[of];
+        unsigned hint = SEARCH_HUB;
+        if (by_proposal(b.n_children))
+            e[0].code = m.proposals.entries[e[0].child].code;
+        else if (ALL)
+            e[0].code = edge_of(view, b.first + e[0].child, r.step, ASK_FLAGS, &hint);
+        else
+            e[0].code = lean_edge_of(view, b.first + e[0].child, r.level, &hint);
+        e[0].beam_hint = of | hint << 16;
+        const bool match[1] = {r.x + threadIdx.x % 32 < r.to &&
+                               may_match(e[0].code, hint)};
+        push(queue, n_queued, e, match);
+        if (threadIdx.x % 32 == 0) {
+            r.x += 32;
+            r.first = first;
+            if (r.x >= r.end)
+                take_run(r);
+        }
+        __syncwarp();
+    }
+
+    /* Runs are dealt out as warps ask for them. */
+    __device__ void take_run(pair_run &r)
+    {
+        r.x = atomicAdd(&m.n_dealt, r.length);
+        r.end = r.x + r.length;
+        r.first = pair_run::NO_BEAM;
+    }
+
+    /* The same, run after run. */
+    __device__ bool walk_runs(pair_run &r, const scale &bins, queued *queue,
+                              uint32_t *n_queued)
+    {
+        for (;;) {
+            const bool more = r.x < r.to;
+            while (*n_queued >= (more ? 32 : 1)) {
+                if (!has_room(r.step))
+                    return true;
+                queued e = {};
+                const bool there = pop(queue, n_queued, &e);
+                look(e, there, r.step, bins);
+            }
+            if (!more)
+                return false;
+            if (r.all_flags)
+                join_run<true>(r, queue, n_queued);
+            else
+                join_run<false>(r, queue, n_queued);
+        }
+    }
+
+    /* The step's pairs from .. to - 1 are to be dealt out. */
+    __device__ void begin_runs(uint32_t from, uint32_t to, uint32_t step,
+                               uint32_t n_beams, bool all_flags)
+    {
+        const uint32_t length =
+            to - from > LONG_ROUNDS * THREADS ? LONG_RUN : SHORT_RUN;
+        pair_run &mine = m.runs[threadIdx.x / 32];
+        if (threadIdx.x == 0)
+            m.n_dealt = from;
+        __syncthreads();
+        if (threadIdx.x % 32 == 0) {
+            mine = {0,      0,        to, 0, n_beams, step, level_of(view, step),
+                    length, all_flags};
+            take_run(mine);
+        }
+        __syncwarp();
+    }
+
+    /* This block's share of the step's pairs from .. to - 1. */
     __device__ void expand(uint32_t from, uint32_t to, uint32_t step, uint32_t n_beams,
                            const scale &bins, bool all_flags)
     {
         const unsigned warp = threadIdx.x / 32;
         queued *queue = m.queue[warp];
         uint32_t n_queued = 0, x = from + (warp * all.size + all.rank) * 32;
-        while (__syncthreads_or(
-            walk(&x, to, step, n_beams, bins, all_flags, queue, &n_queued)))
+        const auto walk = [&] {
+            if constexpr (Mem::SPARING)
+                return walk_runs(m.runs[warp], bins, queue, &n_queued);
+            else if constexpr (Mem::HASTY)
+                return walk_in_haste(&x, to, step, n_beams, bins, all_flags, queue,
+                                     &n_queued);
+            else
+                return walk_turns(&x, to, step, n_beams, bins, all_flags, queue,
+                                  &n_queued);
+        };
+        if constexpr (Mem::SPARING)
+            begin_runs(from, to, step, n_beams, all_flags);
+        while (__syncthreads_or(walk()))
             make_room(view, q, m, step, bins);
         if (q.stats && threadIdx.x == 0 && all.rank == 0)
             m.n_probes += to - from;
@@ -571,60 +871,78 @@ template <class View, class Mem, bool TIMED> struct searcher {
     /* Keep the best B of this block's candidates; its bins count what stays. */
     __device__ void trim_candidates(uint32_t step, const scale &bins)
     {
-        const uint32_t n = m.n_candidates;
-        const candidate_keys get = {view, m.candidates, m.beams[step % 2]};
+        const uint32_t n = *n_candidates(step);
+        const candidate_keys get = {view, m.candidates, beams(step)};
         if (threadIdx.x == 0)
             m.select.n_list = 0;
         const verdict<BINS> v = select_best<false>(team{0, 1}, m.select, m.select.bins,
                                                    bins, n, q.beam, get);
-        keep<Mem::CANDIDATES>(m.candidates, n, v, &m.n_candidates, get);
+        keep<Mem::CANDIDATES>(m.candidates, n, v, n_candidates(step), get);
         clear_bins(m.select.bins, m.select);
         if (threadIdx.x == 0)
             m.candidate_cut = min(m.candidate_cut, v.bin);
         __syncthreads();
 #pragma unroll 1
-        for (uint32_t i = threadIdx.x; i < m.n_candidates; i += THREADS)
+        for (uint32_t i = threadIdx.x; i < *n_candidates(step); i += THREADS)
             atomicAdd(&m.select.bins[bins.bin(m.candidates[i].sum)], 1u);
     }
 
-    /* Keep the best N of this block's findings. */
-    __device__ void trim_findings()
+    /* The best and worst score of this block's n findings. Those of none are there, and
+     * a barrier lies behind. */
+    __device__ void note_scores(uint32_t n, const finding_keys &get)
     {
-        __shared__ uint32_t best, worst;
-        const uint32_t n = m.n_findings;
-        uint32_t *bins = m.select.place;
-        const finding_keys get = {view, m.findings, q.norm};
-        clear_bins(bins, m.select);
-        if (threadIdx.x == 0) {
-            best = 0;
-            worst = ~0u;
-        }
-        __syncthreads();
+        uint32_t best = 0, worst = ~0u;
 #pragma unroll 1
         for (uint32_t i = threadIdx.x; i < n; i += THREADS) {
             const uint32_t key = ft_float_key((float)get(i).value);
-            atomicMax(&best, key);
-            atomicMin(&worst, key);
+            best = max(best, key);
+            worst = min(worst, key);
         }
+        best = warp_max(best);
+        worst = ~warp_max(~worst);
+        if (threadIdx.x % 32 == 0) {
+            atomicMax(&m.best_score, best);
+            atomicMin(&m.worst_score, worst);
+        }
+    }
+
+    /* Keep the best N of this block's findings; what is worse is hopeless from now on.
+     */
+    __device__ void trim_findings()
+    {
+        const uint32_t n = m.n_findings;
+        uint32_t *bins = m.select.place;
+        const finding_keys get = {view, findings(), q.norm};
+        note_scores(n, get);
+        clear_bins(bins, m.select);
         __syncthreads();
-        const scale scores = scale::over(key_float(best), key_float(worst));
+        const scale scores =
+            scale::over(key_float(m.best_score), key_float(m.worst_score));
 #pragma unroll 1
         for (uint32_t i = threadIdx.x; i < n; i += THREADS)
             atomicAdd(&bins[scores.bin((float)get(i).value)], 1u);
         __syncthreads();
         const verdict<BINS> v =
             select_best<false>(team{0, 1}, m.select, bins, scores, n, q.n_results, get);
-        keep<Mem::FINDINGS>(m.findings, n, v, &m.n_findings, get);
-        unsigned long long bound = ~0ull;
+        keep<Mem::FINDINGS>(findings(), n, v, &m.n_findings, get);
+        uint32_t worst = ~0u;
 #pragma unroll 1
         for (uint32_t i = threadIdx.x; i < m.n_findings; i += THREADS)
-            bound = min(bound, (unsigned long long)double_key(get(i).value));
+            worst = min(worst, ft_float_key(__double2float_rd(get(i).value)));
+        worst = ~warp_max(~worst);
         if (threadIdx.x == 0) {
-            m.finding_bound = ~0ull;
+            m.worst_score = ~0u;
             m.select.n_list = 0;
         }
         __syncthreads();
-        atomicMin((unsigned long long *)&m.finding_bound, bound);
+        if (threadIdx.x % 32 == 0)
+            atomicMin(&m.worst_score, worst);
+        __syncthreads();
+        if (threadIdx.x == 0) {
+            m.finding_bound = key_float(m.worst_score);
+            m.best_score = 0;
+            m.worst_score = ~0u;
+        }
     }
 
     /* Trim what is nearly full. Seldom needed, so it stands apart: its registers and
@@ -634,7 +952,7 @@ template <class View, class Mem, bool TIMED> struct searcher {
                                                   uint32_t step, scale bins)
     {
         searcher s = {view, q, m, team{0, 1}};
-        const bool candidates = m.n_candidates + THREADS > Mem::CANDIDATES;
+        const bool candidates = *s.n_candidates(step) + THREADS > Mem::CANDIDATES;
         const bool findings = m.n_findings + THREADS > Mem::FINDINGS;
         __syncthreads();
         if (candidates)
@@ -665,7 +983,7 @@ template <class View, class Mem, bool TIMED> struct searcher {
         uint32_t alive = 0;
 #pragma unroll 1
         for (uint32_t b = threadIdx.x; b < n_beams; b += THREADS)
-            if (bins.bin(m.beams[step % 2][b].sum + best) <= most)
+            if (bins.bin(beams(step)[b].sum + best) <= most)
                 alive = b + 1;
         alive = warp_max(alive);
         if (threadIdx.x % 32 == 0)
@@ -677,12 +995,12 @@ template <class View, class Mem, bool TIMED> struct searcher {
     /* All pairs of the step that are worth it. */
     __device__ void extend(uint32_t step, uint32_t n_beams, const scale &bins)
     {
-        uint32_t total = m.pairs_before[n_beams];
+        uint32_t total = total_pairs(n_beams);
         const uint32_t round = THREADS * all.size;
         /* Asked for of many pairs, most flags would be asked for in vain. */
         const bool all_flags = total <= 2 * round;
-        /* From so many pairs on a look at the bound pays. */
-        const uint32_t few = (all.size > 1 ? 8 : 16) * round;
+        /* From so many pairs on a look at the bound may pay. */
+        const uint32_t few = (all.size > 1 ? 8 : 64) * round;
         uint32_t done = 0, to = total / (SAMPLE * SAMPLE);
         for (;;) {
             to = total - done < few ? total : max(to, done + round);
@@ -692,32 +1010,46 @@ template <class View, class Mem, bool TIMED> struct searcher {
                 return;
             n_beams = limit(step, n_beams, bins);
             lap(FT_PHASE_PRUNING);
-            total = m.pairs_before[n_beams];
+            total = total_pairs(n_beams);
             if (done >= total)
                 return;
             to = min(total, SAMPLE * done);
         }
     }
 
-    /* Candidate i becomes beam `at` of the next frontier, in every block. */
+    /* Beam `at` of the frontier after this step came from candidate c. */
+    __device__ void note_trace(uint32_t step, uint32_t at, const candidate &c)
+    {
+        trace[(uint64_t)step * q.beam + at] = {c.token, c.beam};
+    }
+
+    /* Candidate i becomes beam `at` of the next frontier, in every block. Where there
+     * is one frontier only, it waits in the candidate's place until nobody needs the
+     * old one. */
     __device__ void settle(uint32_t i, uint32_t at, uint32_t step)
     {
         const candidate c = m.candidates[i];
-        const ft_range r =
-            view.children(m.beams[step % 2][c.beam].first + c.child, step + 1);
+        const ft_range r = view.children(beams(step)[c.beam].first + c.child, step + 1);
         fetch_edges_of(view, r.first, step + 1);
         const beam b = {r.first, (uint32_t)r.count, c.sum};
+        if constexpr (Mem::FRONTIERS == 1) {
+            note_trace(step, at, c);
+            memcpy(&m.candidates[i], &b, sizeof b);
+        } else {
 #pragma unroll 1
-        for (unsigned to = 0; to < all.size; to++)
-            all.at(m.beams[(step + 1) % 2], to)[at] = b;
+            for (unsigned to = 0; to < all.size; to++)
+                all.at(beams(step + 1), to)[at] = b;
+        }
+        if constexpr (Mem::HASTY)
+            m.pairs[at] = pairs_of(b.n_children);
     }
 
     /* Of the team's candidates the best B stay: m.kept is this block's, best bin first
      * over the team. */
     __device__ void choose(uint32_t step, const scale &bins)
     {
-        const candidate_keys get = {view, m.candidates, m.beams[step % 2]};
-        const uint32_t n = m.n_candidates;
+        const candidate_keys get = {view, m.candidates, beams(step)};
+        const uint32_t n = *n_candidates(step);
         const verdict<BINS> v =
             select_best<true>(all, m.select, m.select.bins, bins, n, q.beam, get);
 #pragma unroll 1
@@ -747,20 +1079,27 @@ template <class View, class Mem, bool TIMED> struct searcher {
      * left as it is, but for the first step's, whose children can be many. */
     __device__ uint32_t prune(uint32_t step, const scale &bins)
     {
-        __syncthreads();
-        if (threadIdx.x < all.size)
-            all.at(m.candidates_of, threadIdx.x)[all.rank] = m.n_candidates;
-        all.sync();
+        uint32_t total = *n_candidates(step), earlier = 0;
+        if (Mem::AHEAD == 1 && feeds()) {
+            __pipeline_wait_prior(0);
+            fetch_codes(step + 1);
+        }
+        if (all.size > 1) {
+            __syncthreads();
+            if (threadIdx.x < all.size)
+                all.at(m.candidates_of, threadIdx.x)[all.rank] = total;
+            all.sync();
+            const unsigned lane = threadIdx.x % 32;
+            const uint32_t of = lane < all.size ? m.candidates_of[lane] : 0;
+            total = warp_sum(of);
+            earlier = warp_sum(lane < all.rank ? of : 0);
+        }
         lap(FT_PHASE_SYNC);
-        const unsigned lane = threadIdx.x % 32;
-        const uint32_t of = lane < all.size ? m.candidates_of[lane] : 0;
-        const uint32_t total = warp_sum(of);
-        const uint32_t earlier = warp_sum(lane < all.rank ? of : 0);
         const bool all_stay = step > 0 && total <= q.beam;
         if (!all_stay)
             choose(step, bins);
         lap(FT_PHASE_PRUNING);
-        const uint32_t n = all_stay ? m.n_candidates : m.n_kept;
+        const uint32_t n = all_stay ? *n_candidates(step) : m.n_kept;
         /* Candidate, and place in the frontier. */
         const auto kept = [&](uint32_t i) -> uint32_t {
             return all_stay ? i | (earlier + i) << 16 : m.kept[i];
@@ -768,16 +1107,32 @@ template <class View, class Mem, bool TIMED> struct searcher {
 #pragma unroll 1
         for (uint32_t i = threadIdx.x; i < n; i += THREADS)
             settle(kept(i) & 0xffff, kept(i) >> 16, step);
-        if (feeds())
+        if (feeds()) {
+            if constexpr (Mem::HASTY) {
+                const uint32_t i = threadIdx.x - SETTLERS;
+                const uint32_t key =
+                    i < n ? ft_float_key(m.candidates[kept(i) & 0xffff].sum) : 0;
+                note_sums(step + 1, key, i < n ? key : ~0u);
+            }
             feed(step + 1);
+        }
         lap(FT_PHASE_EXPANSION);
         all.arrive();
+        if constexpr (Mem::FRONTIERS > 1) {
 #pragma unroll 1
-        for (uint32_t i = threadIdx.x; i < n; i += THREADS) {
-            const candidate c = m.candidates[kept(i) & 0xffff];
-            trace[(uint64_t)step * q.beam + (kept(i) >> 16)] = {c.token, c.beam};
+            for (uint32_t i = threadIdx.x; i < n; i += THREADS)
+                note_trace(step, kept(i) >> 16, m.candidates[kept(i) & 0xffff]);
         }
         all.wait();
+        if constexpr (Mem::FRONTIERS == 1) {
+#pragma unroll 1
+            for (uint32_t i = threadIdx.x; i < n; i += THREADS) {
+                beam b;
+                memcpy(&b, &m.candidates[kept(i) & 0xffff], sizeof b);
+                beams(step + 1)[kept(i) >> 16] = b;
+            }
+            __syncthreads();
+        }
         lap(FT_PHASE_SYNC);
         return min(total, q.beam);
     }
@@ -790,6 +1145,7 @@ template <class View, class Mem, bool TIMED> struct searcher {
         ft_gpu_step_stats *s = &q.stats[(uint64_t)query * q.n_steps + step];
         atomicAdd(&s->probes, m.n_probes);
         atomicAdd(&s->candidates, m.n_admitted);
+        m.n_probes = m.n_admitted = 0;
         if (all.rank == 0) {
             s->beams = n_beams;
             s->kept = n_kept;
@@ -809,9 +1165,10 @@ template <class View, class Mem, bool TIMED> struct searcher {
      * whole bins, by place into its `best`. Returns how many. */
     __device__ uint32_t gather_results(result *best, scale *scores)
     {
-        const finding_keys get = {view, m.findings, q.norm};
-        all.sync();
+        const finding_keys get = {view, findings(), q.norm};
         const uint32_t n = m.n_findings;
+        note_scores(n, get);
+        all.sync();
         uint32_t high = 0, low = ~0u, total = 0;
         if (const unsigned r = threadIdx.x % 32; r < all.size) {
             total = *all.at(&m.n_findings, r);
@@ -829,7 +1186,9 @@ template <class View, class Mem, bool TIMED> struct searcher {
         all.sync();
         const uint32_t n_best = min(total, q.n_results);
         enum { OWNER_AT = 24 }; /* above a place */
-        const auto owner = [&](uint32_t place) { return place * all.size / n_best; };
+        const auto owner = [&](uint32_t place) {
+            return all.size > 1 ? place * all.size / n_best : 0;
+        };
         const auto note = [&](int bin, uint32_t place) {
             if (place >= n_best)
                 return;
@@ -843,7 +1202,7 @@ template <class View, class Mem, bool TIMED> struct searcher {
                                                   n, q.n_results, get, note);
 #pragma unroll 1
         for (uint32_t i = threadIdx.x; i < n; i += THREADS) {
-            const finding f = m.findings[i];
+            const finding f = findings()[i];
             const rank_key k = get(i);
             if (!v.keeps(k))
                 continue;
@@ -900,8 +1259,7 @@ template <class View, class Mem, bool TIMED> struct searcher {
         const uint32_t ticket = *all.at(&m.ticket, 0);
         lap(FT_PHASE_PRUNING);
         const uint32_t to = min(m.slice_to, n), from = min(m.slice_from, to);
-        uint32_t *order = m.pairs_before,
-                 *lengths = m.kept; /* of the slice, ascending */
+        uint32_t *order = m.pairs, *lengths = m.kept; /* of the slice, ascending */
 #pragma unroll 1
         for (uint32_t base = from; base < to; base += THREADS / RANKERS) {
             const uint32_t i = base + threadIdx.x / RANKERS;
@@ -912,25 +1270,31 @@ template <class View, class Mem, bool TIMED> struct searcher {
             }
         }
         __syncthreads();
-        uint32_t length[EACH], total;
+        uint32_t length[EACH], sum = 0, total;
 #pragma unroll
         for (int i = 0; i < EACH; i++) {
             const uint32_t at = threadIdx.x * EACH + i;
             length[i] = at < to - from ? lengths[at] : 0;
+            sum += length[i];
         }
-        block_scan<THREADS>(m.select.scan).ExclusiveSum(length, length, total);
-        if (threadIdx.x < all.size)
-            all.at(m.tokens_of, threadIdx.x)[all.rank] = total;
-        all.sync();
-        const unsigned lane = threadIdx.x % 32;
-        const uint32_t of = lane < all.size ? m.tokens_of[lane] : 0;
-        const uint32_t n_tokens = warp_sum(of);
-        const uint32_t earlier = warp_sum(lane > all.rank ? of : 0); /* worse ones' */
+        uint32_t tokens_before = sum_before(m.select.warp_sums, sum, &total);
+        uint32_t n_tokens = total, earlier = 0; /* worse ones' */
+        if (all.size > 1) {
+            if (threadIdx.x < all.size)
+                all.at(m.tokens_of, threadIdx.x)[all.rank] = total;
+            all.sync();
+            const unsigned lane = threadIdx.x % 32;
+            const uint32_t of = lane < all.size ? m.tokens_of[lane] : 0;
+            n_tokens = warp_sum(of);
+            earlier = warp_sum(lane > all.rank ? of : 0);
+        }
+        tokens_before += earlier;
 #pragma unroll
         for (int i = 0; i < EACH; i++) {
             const uint32_t at = threadIdx.x * EACH + i;
             if (at < to - from)
-                lengths[at] = earlier + length[i]; /* the tokens before, from now on */
+                lengths[at] = tokens_before; /* from now on */
+            tokens_before += length[i];
         }
         __syncthreads();
         const uint64_t record = query * q.record_bytes;
@@ -944,17 +1308,17 @@ template <class View, class Mem, bool TIMED> struct searcher {
 
     /* Results number first .. first + n_mine - 1 of n, over the bus in whole lines:
      * their tokens, n_tokens from number `before` on, are put together in the memory of
-     * the findings, part after part. */
+     * the proposals, part after part. */
     __device__ void write_record(uint8_t *record, const result *best, uint32_t n,
                                  uint32_t first, uint32_t n_mine, const uint32_t *order,
                                  const uint32_t *tokens_before, uint32_t before,
                                  uint32_t n_tokens)
     {
-        enum { PART = sizeof(m.findings) / 4 };
+        enum { PART = sizeof(m.proposals) / 4 };
         double *scores = reinterpret_cast<double *>(record + 8);
         uint64_t *ends = reinterpret_cast<uint64_t *>(record + 8 + 8ull * n);
         uint32_t *tokens = reinterpret_cast<uint32_t *>(record + 8 + 16ull * n);
-        uint32_t *part = reinterpret_cast<uint32_t *>(m.findings);
+        uint32_t *part = reinterpret_cast<uint32_t *>(&m.proposals);
         if (all.rank == 0 && threadIdx.x == 0)
             *reinterpret_cast<uint64_t *>(record) = n;
 #pragma unroll 1
@@ -999,7 +1363,8 @@ template <class View, class Mem, bool TIMED> struct searcher {
             lap_at = clock64();
         if (feeds()) {
             fetch_proposals(0);
-            fetch_proposals(1);
+            if (Mem::AHEAD > 1)
+                fetch_proposals(1);
         }
         all.arrive(); /* shared memory of a block exists once it runs */
         if (threadIdx.x == 0) {
@@ -1007,10 +1372,14 @@ template <class View, class Mem, bool TIMED> struct searcher {
                 m.ticket = atomicAdd(q.next_ticket, 1u);
             const ft_range r = view.children(0, 0);
             m.beams[0][0] = {r.first, (uint32_t)r.count, 0};
+            *n_candidates(0) = 0;
+            m.n_probes = m.n_admitted = 0;
             m.n_findings = 0;
-            m.finding_bound = 0;
-            m.best_sum[0] = 0;
-            m.worst_sum[0] = ~0u;
+            m.finding_bound = -INFINITY;
+            m.best_sum[0] = Mem::HASTY ? ft_float_key(0) : 0;
+            m.worst_sum[0] = Mem::HASTY ? ft_float_key(0) : ~0u;
+            if (Mem::HASTY)
+                m.pairs[0] = pairs_of((uint32_t)r.count);
             m.best_score = 0;
             m.worst_score = ~0u;
             m.slice_from = m.slice_to = ~0u;
@@ -1031,6 +1400,8 @@ template <class View, class Mem, bool TIMED> struct searcher {
             extend(step, n_beams, bins);
             const uint32_t n_kept = step + 1 < q.n_steps ? prune(step, bins) : 0;
             note_stats(step, n_beams, n_kept, start);
+            if (Mem::HASTY && q.stats)
+                __syncthreads(); /* before the next step counts */
             n_beams = n_kept;
         }
         const uint32_t ticket = answer();
@@ -1044,17 +1415,18 @@ template <class View, class Mem, bool TIMED> struct searcher {
 };
 
 /* BLOCKS: that a multiprocessor is to hold. CLUSTER: teams may be of several blocks. */
-template <class View, int THREADS, int ROOM, int BLOCKS, bool CLUSTER, bool TIMED>
-__global__ void __launch_bounds__(THREADS, BLOCKS)
+template <class View, class Mem, int BLOCKS, bool CLUSTER, bool TIMED>
+__global__ void __launch_bounds__(Mem::THREADS, BLOCKS)
     search(const __grid_constant__ View view, const __grid_constant__ ft_gpu_question q)
 {
-    typedef memory<THREADS, ROOM> mem;
     extern __shared__ __align__(16) unsigned char raw[];
-    mem &m = *reinterpret_cast<mem *>(raw);
+    Mem &m = *reinterpret_cast<Mem *>(raw);
     const team all = CLUSTER ? team::whole() : team::alone();
     const uint32_t number = blockIdx.x / all.size;
-    searcher<View, mem, TIMED> s = {view, q, m, all,
-                                    q.trace + (uint64_t)number * q.n_steps * q.beam};
+    ft_gpu_trace *trace = Mem::HASTY && q.n_steps <= Mem::TRACED + 1
+                              ? m.trace
+                              : q.trace + (uint64_t)number * q.n_steps * q.beam;
+    searcher<View, Mem, TIMED> s = {view, q, m, all, trace};
     for (uint32_t query = number; query < q.n_queries;) {
         query = s.run(query);
         __pipeline_wait_prior(0); /* what a query that ended early had sent for */

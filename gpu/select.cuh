@@ -9,8 +9,6 @@
 #ifndef FT_GPU_SELECT_CUH
 #define FT_GPU_SELECT_CUH
 
-#include <cub/block/block_scan.cuh>
-
 #include "lib.h"
 #include "team.cuh"
 
@@ -88,25 +86,23 @@ template <int BINS> struct verdict {
     }
 };
 
-/* One barrier, where what takes long is waiting. */
-template <int THREADS>
-using block_scan = cub::BlockScan<uint32_t, THREADS, cub::BLOCK_SCAN_WARP_SCANS>;
-
-template <int THREADS, int BINS> struct select_memory {
+/* TEAM: there may be other blocks. */
+template <int THREADS, int BINS, bool TEAM> struct select_memory {
     enum { LIST = BINS / 4, DIGIT_BITS = log2_of(BINS) };
 
-    uint32_t bins[BINS];  /* of items */
-    uint32_t ends[BINS];  /* of those that end keys */
-    uint32_t sums[BINS];  /* of all blocks' bins; above, of those of lower rank */
-    uint32_t place[BINS]; /* where this block's next item of the bin goes */
+    uint32_t bins[BINS];            /* of items */
+    uint32_t ends[BINS];            /* of those that end keys */
+    uint32_t sums[TEAM ? BINS : 1]; /* of all blocks' bins; above, of those of lower
+                                       rank */
+    uint32_t place[BINS];           /* where this block's next item of the bin goes */
     rank_key list[LIST];
     rank_key worst;
     uint32_t n_list, border, above, inside;
-    typename block_scan<THREADS>::TempStorage scan;
+    uint32_t warp_sums[THREADS / 32];
 };
 
-template <int THREADS, int BINS>
-static __device__ void clear_bins(uint32_t *bins, select_memory<THREADS, BINS> &m)
+template <int THREADS, int BINS, bool TEAM>
+static __device__ void clear_bins(uint32_t *bins, select_memory<THREADS, BINS, TEAM> &m)
 {
 #pragma unroll 1
     for (int i = threadIdx.x; i < BINS; i += THREADS)
@@ -120,8 +116,8 @@ static __device__ void clear_bins(uint32_t *bins, select_memory<THREADS, BINS> &
  * SUM_MASK, more than anybody wants. */
 enum { SUM_BITS = 16, SUM_MASK = (1 << SUM_BITS) - 1 };
 
-template <int THREADS, int BINS>
-static __device__ void share_sums(const team &t, select_memory<THREADS, BINS> &m,
+template <int THREADS, int BINS, bool TEAM>
+static __device__ void share_sums(const team &t, select_memory<THREADS, BINS, TEAM> &m,
                                   uint32_t *bins)
 {
     enum { EACH = BINS / THREADS };
@@ -157,13 +153,13 @@ static __device__ void share_sums(const team &t, select_memory<THREADS, BINS> &m
  * and block by block, lie best bin first; then note(bin, items in better ones) is
  * called for each bin with items, by one thread of each block. Between two calls lies a
  * barrier of the team. */
-template <bool PLACE, int THREADS, int BINS, class Note>
-static __device__ void find_border(const team &t, select_memory<THREADS, BINS> &m,
+template <bool PLACE, int THREADS, int BINS, bool TEAM, class Note>
+static __device__ void find_border(const team &t, select_memory<THREADS, BINS, TEAM> &m,
                                    uint32_t *bins, uint32_t want, const Note &note)
 {
     enum { EACH = BINS / THREADS };
     static_assert(BINS % THREADS == 0, "whole threads");
-    const bool many = t.size > 1;
+    const bool many = TEAM && t.size > 1;
     if (many)
         share_sums(t, m, bins);
     uint32_t count[EACH], earlier[EACH], sum = 0, ahead;
@@ -178,7 +174,7 @@ static __device__ void find_border(const team &t, select_memory<THREADS, BINS> &
         m.border = BINS;
         m.above = m.inside = 0;
     }
-    block_scan<THREADS>(m.scan).ExclusiveSum(sum, ahead);
+    ahead = sum_before(m.warp_sums, sum, nullptr);
     if (PLACE) {
         uint32_t at = ahead;
 #pragma unroll
@@ -210,8 +206,8 @@ struct no_note {
 
 /* Rank the `inside` border items by counting: `need` of them stay; sets m.worst to the
  * last. Every block has the list of all. */
-template <int THREADS, int BINS, class Visit>
-static __device__ void rank_border(const team &t, select_memory<THREADS, BINS> &m,
+template <int THREADS, int BINS, bool TEAM, class Visit>
+static __device__ void rank_border(const team &t, select_memory<THREADS, BINS, TEAM> &m,
                                    uint32_t inside, uint32_t need, const Visit &visit)
 {
     visit([&](const rank_key &k) {
@@ -235,12 +231,13 @@ static __device__ void rank_border(const team &t, select_memory<THREADS, BINS> &
 /* The last to stay of the items in bin `border`, which is crowded with `inside` items:
  * passes over the bits of value and node narrow them down. Stands apart for the sake of
  * the common case. */
-template <int THREADS, int BINS, class Get>
-static __device__ __noinline__ rank_key worst_of_many(
-    team t, select_memory<THREADS, BINS> &m, uint32_t *bins, bin_scale<BINS> scale,
-    int border, uint32_t inside, uint32_t n, uint32_t need, Get get)
+template <int THREADS, int BINS, bool TEAM, class Get>
+static __device__ __noinline__ rank_key
+worst_of_many(team t, select_memory<THREADS, BINS, TEAM> &m, uint32_t *bins,
+              bin_scale<BINS> scale, int border, uint32_t inside, uint32_t n,
+              uint32_t need, Get get)
 {
-    enum { BITS = select_memory<THREADS, BINS>::DIGIT_BITS };
+    enum { BITS = m.DIGIT_BITS };
     unsigned found[digits<BITS>::PASSES];
     int pass = 0;
     /* Whether an item agrees with the digits found so far. */
@@ -253,7 +250,7 @@ static __device__ __noinline__ rank_key worst_of_many(
                 return false;
         return true;
     };
-    while (inside > select_memory<THREADS, BINS>::LIST) {
+    while (inside > m.LIST) {
         t.sync(); /* all have read the bins */
         clear_bins(bins, m);
         t.sync();
@@ -285,9 +282,9 @@ static __device__ __noinline__ rank_key worst_of_many(
  * barrier of the team since. Every thread of the team gets the same verdict; no thread
  * writes to the list or reads the bins of another block after the caller's next team
  * barrier. The bins are used up. PLACE and note: see find_border. */
-template <bool PLACE, int THREADS, int BINS, class Get, class Note = no_note>
+template <bool PLACE, int THREADS, int BINS, bool TEAM, class Get, class Note = no_note>
 static __device__ verdict<BINS> select_best(const team &t,
-                                            select_memory<THREADS, BINS> &m,
+                                            select_memory<THREADS, BINS, TEAM> &m,
                                             uint32_t *bins,
                                             const bin_scale<BINS> &scale, uint32_t n,
                                             uint32_t want, const Get &get,
@@ -300,7 +297,7 @@ static __device__ verdict<BINS> select_best(const team &t,
     if (v.whole_bin)
         return v;
 
-    if (inside > select_memory<THREADS, BINS>::LIST) {
+    if (inside > m.LIST) {
         v.worst = worst_of_many(t, m, bins, scale, v.bin, inside, n, need, get);
         return v;
     }

@@ -8,8 +8,6 @@ ft_status ft_slot_open(ft_slot *s, ft_error *err)
     ft_status st =
         FT_CUDA(err, cudaStreamCreateWithFlags(&s->stream, cudaStreamNonBlocking));
     if (st == FT_OK)
-        st = FT_CUDA(err, cudaEventCreateWithFlags(&s->done, cudaEventDisableTiming));
-    if (st == FT_OK)
         st = ft_room_on_device(&s->counter, 4, err);
     return st == FT_OK ? ft_slot_reset(s, err) : st;
 }
@@ -26,15 +24,13 @@ void ft_slot_close(ft_slot *s)
         cudaStreamSynchronize(s->stream);
     ft_gpu_room *const pinned[] = {&s->pinned_in, &s->pinned_out};
     ft_gpu_room *const on_device[] = {&s->device_in,  &s->widened, &s->norm,
-                                      &s->device_out, &s->trace,   &s->stats,
-                                      &s->phases,     &s->counter};
+                                      &s->device_out, &s->trace,   &s->findings,
+                                      &s->stats,      &s->phases,  &s->counter};
     for (ft_gpu_room *r : pinned)
         ft_room_free_pinned(r);
     for (ft_gpu_room *r : on_device)
         ft_room_free_on_device(r);
     free(s->copies.list);
-    if (s->done)
-        cudaEventDestroy(s->done);
     if (s->stream)
         cudaStreamDestroy(s->stream);
     *s = {};
@@ -109,13 +105,13 @@ static bool record_bytes(uint32_t n_results, uint32_t n_steps, uint64_t *bytes)
 }
 
 static ft_status make_room(ft_slot *s, const ft_gpu_grids *g, const ft_search_params *p,
-                           uint32_t n_teams, ft_error *err)
+                           const ft_gpu_plan *plan, ft_error *err)
 {
     const uint32_t n = g->n_queries;
     uint64_t each, out, trace;
     if (!record_bytes(p->n_results, g->n_steps, &each) || !ft_mul_ok(each, n, &out) ||
         !ft_add_ok(out, sizeof(ft_gpu_record) * (uint64_t)n, &out) ||
-        !ft_mul_ok((uint64_t)p->beam * g->n_steps, sizeof(ft_gpu_trace) * n_teams,
+        !ft_mul_ok((uint64_t)p->beam * g->n_steps, sizeof(ft_gpu_trace) * plan->n_teams,
                    &trace))
         return ft_fail(err, FT_ENOMEM, "beam, results and steps are too many");
     s->out_bytes = out;
@@ -123,6 +119,8 @@ static ft_status make_room(ft_slot *s, const ft_gpu_grids *g, const ft_search_pa
                                     : ft_room_pinned(&s->pinned_out, out, err);
     if (st == FT_OK)
         st = ft_room_on_device(&s->trace, trace, err);
+    if (st == FT_OK && plan->finding_bytes)
+        st = ft_room_on_device(&s->findings, plan->finding_bytes * plan->n_teams, err);
     return st;
 }
 
@@ -170,13 +168,13 @@ static uint64_t phases_bytes(uint32_t n_queries)
 }
 
 ft_status ft_slot_ask(ft_slot *s, const ft_gpu_grids *grids,
-                      const ft_search_params *params, uint32_t n_teams,
+                      const ft_search_params *params, const ft_gpu_plan *plan,
                       bool out_on_device, const ft_stats *stats, ft_gpu_question *q,
                       ft_error *err)
 {
     const uint32_t n = grids->n_queries;
     s->out_on_device = out_on_device;
-    ft_status st = make_room(s, grids, params, n_teams, err);
+    ft_status st = make_room(s, grids, params, plan, err);
     if (st == FT_OK)
         st = send_norm(s, params->alpha, grids->n_steps, err);
     const bool steps = stats && stats->steps, phases = stats && stats->phases;
@@ -199,6 +197,7 @@ ft_status ft_slot_ask(ft_slot *s, const ft_gpu_grids *grids,
     q->sentence_threshold = params->sentence_threshold;
     q->norm = (const double *)s->norm.memory;
     q->trace = (ft_gpu_trace *)s->trace.memory;
+    q->findings = s->findings.memory;
     q->next_ticket = (uint32_t *)s->counter.memory;
     q->first_ticket = s->tickets;
     q->records = (ft_gpu_record *)out;
@@ -211,15 +210,19 @@ ft_status ft_slot_ask(ft_slot *s, const ft_gpu_grids *grids,
 
 ft_status ft_slot_fetch(ft_slot *s, bool wanted, ft_error *err)
 {
-    ft_status st = FT_OK;
-    if (s->out_on_device && wanted) {
-        st = ft_room_pinned(&s->pinned_out, s->out_bytes, err);
-        if (st == FT_OK)
-            st = FT_CUDA(err, cudaMemcpyAsync(s->pinned_out.memory,
+    if (!s->out_on_device || !wanted)
+        return FT_OK;
+    const ft_status st = ft_room_pinned(&s->pinned_out, s->out_bytes, err);
+    return st == FT_OK
+               ? FT_CUDA(err, cudaMemcpyAsync(s->pinned_out.memory,
                                               s->device_out.memory, s->out_bytes,
-                                              cudaMemcpyDeviceToHost, s->stream));
-    }
-    return st == FT_OK ? FT_CUDA(err, cudaEventRecord(s->done, s->stream)) : st;
+                                              cudaMemcpyDeviceToHost, s->stream))
+               : st;
+}
+
+ft_status ft_slot_wait(ft_slot *s, ft_error *err)
+{
+    return FT_CUDA(err, cudaStreamSynchronize(s->stream));
 }
 
 ft_status ft_slot_gather(ft_slot *s, ft_pool *pool, ft_results *out, ft_error *err)

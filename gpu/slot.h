@@ -2,7 +2,7 @@
  *
  * A slot: stream, pinned and device memory of one chunk of queries in flight. Its
  * memory is made when a shape is first met and kept. In turn: send the grids, ask the
- * question, (launch,) fetch the answer, wait for `done`, gather.
+ * question, (launch,) fetch the answer, wait, gather.
  */
 #ifndef FT_GPU_SLOT_H
 #define FT_GPU_SLOT_H
@@ -20,7 +20,6 @@ typedef struct ft_gpu_grids {
 
 typedef struct ft_slot {
     cudaStream_t stream;
-    cudaEvent_t done;
     uint32_t first, n_queries; /* of the batch, in flight */
     ft_form form;              /* of the last launch */
     ft_gpu_room pinned_in, device_in;
@@ -31,7 +30,7 @@ typedef struct ft_slot {
     ft_gpu_room pinned_out, device_out; /* ft_gpu_record[n_queries], then records */
     bool out_on_device;
     uint64_t out_bytes;
-    ft_gpu_room trace, stats, phases;
+    ft_gpu_room trace, findings, stats, phases;
     ft_gpu_room counter; /* of tickets */
     uint32_t tickets;    /* what it stands at */
     ft_copies copies;
@@ -48,16 +47,19 @@ ft_status ft_slot_reset(ft_slot *s, ft_error *err);
 ft_status ft_slot_send(ft_slot *s, const ft_batch *batch, uint32_t first, uint32_t n,
                        bool direct, ft_pool *pool, ft_gpu_grids *grids, ft_error *err);
 
-/* State the question for n_teams teams; records go to pinned host memory or, with
+/* State the question for the plan; records go to pinned host memory or, with
  * out_on_device, to device memory. stats (or NULL) says what is to be counted. */
 ft_status ft_slot_ask(ft_slot *s, const ft_gpu_grids *grids,
-                      const ft_search_params *params, uint32_t n_teams,
+                      const ft_search_params *params, const ft_gpu_plan *plan,
                       bool out_on_device, const ft_stats *stats, ft_gpu_question *q,
                       ft_error *err);
 
-/* Behind the launch: copy records that are on the device, if they are `wanted`, and
- * record `done`. */
+/* Behind the launch: copy records that are on the device, if they are `wanted`. */
 ft_status ft_slot_fetch(ft_slot *s, bool wanted, ft_error *err);
+
+/* Until the chunk is finished. For its stream, which has nothing else to do: an event
+ * costs a query of its own 2 us. */
+ft_status ft_slot_wait(ft_slot *s, ft_error *err);
 
 /* Append the finished chunk's records to *out, in the order of the queries. */
 ft_status ft_slot_gather(ft_slot *s, ft_pool *pool, ft_results *out, ft_error *err);

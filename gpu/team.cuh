@@ -142,6 +142,23 @@ static __device__ inline uint32_t warp_sum_to(uint32_t v)
     return v;
 }
 
+/* The sum of a block's values in the threads before, by all threads; *total of all,
+ * if asked for. One barrier; between two calls lies another. */
+template <int WARPS>
+static __device__ inline uint32_t sum_before(uint32_t (&sums)[WARPS], uint32_t v,
+                                             uint32_t *total)
+{
+    const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    const uint32_t to = warp_sum_to(v);
+    if (lane == 31)
+        sums[warp] = to;
+    __syncthreads();
+    const uint32_t of = lane < WARPS ? sums[lane] : 0;
+    if (total)
+        *total = warp_sum(of);
+    return warp_sum(lane < warp ? of : 0) + to - v;
+}
+
 static __device__ inline uint32_t warp_max(uint32_t v)
 {
 #if __CUDA_ARCH__ >= 800

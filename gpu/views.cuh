@@ -17,9 +17,12 @@
  *
  * A view whose edges tell leaves from inner nodes at no cost has these as well:
  *
- *     edge(child, step, all, &hint)  code_of, and EDGE_LEAF or EDGE_INNER; `all` asks
- *                                    for one more access at the same time, that tells
- *                                    whether the inner node ends a key
+ *     edge(child, step, asks, &hint) code_of, and EDGE_LEAF or EDGE_INNER; ASK_FLAGS
+ *                                    asks for one more access at the same time, that
+ *                                    tells whether the inner node ends a key;
+ *                                    ASK_AHEAD fetches what its children will need
+ *     lean_edge(child, level, &hint) edge for throughput, asking for nothing; level is
+ *                                    what level(step) says
  *     flags(child, step, hint)       flags, with what edge said or EDGE_UNKNOWN
  *
  * And one that would rather be asked ahead has these. What fetch_code has copied to
@@ -27,7 +30,8 @@
  * chip's cache.
  *
  *     fetch_code(token, step, &to), code(token, step, fetched)
- *     fetch_edges(first child, step)
+ *     fetch_edges(first child, step), fetch_children(parent, step)
+ *     fetch_top(code)              the root's child with that code
  */
 #ifndef FT_GPU_VIEWS_CUH
 #define FT_GPU_VIEWS_CUH
@@ -71,18 +75,48 @@ static __device__ uint64_t order_of(const View &, uint64_t place, uint32_t, None
 }
 
 enum { EDGE_LEAF, EDGE_INNER, EDGE_INNER_END, EDGE_INNER_NO_END, EDGE_UNKNOWN };
+enum { ASK_FLAGS = 1, ASK_AHEAD = 2 };
 
 template <class View>
 static __device__ auto edge_of(const View &view, uint64_t child, uint32_t step,
-                               bool all, unsigned *hint)
-    -> decltype(view.edge(child, step, all, hint))
+                               unsigned asks, unsigned *hint)
+    -> decltype(view.edge(child, step, asks, hint))
 {
-    return view.edge(child, step, all, hint);
+    return view.edge(child, step, asks, hint);
 }
 
 template <class View, class... None>
 static __device__ uint32_t edge_of(const View &view, uint64_t child, uint32_t step,
-                                   bool, unsigned *hint, None...)
+                                   unsigned, unsigned *hint, None...)
+{
+    *hint = EDGE_UNKNOWN;
+    return view.code_of(child, step);
+}
+
+template <class View>
+static __device__ auto level_of(const View &view, uint32_t step)
+    -> decltype(view.level(step))
+{
+    return view.level(step);
+}
+
+template <class View, class... None>
+static __device__ uint32_t level_of(const View &, uint32_t step, None...)
+{
+    return step;
+}
+
+template <class View>
+static __device__ auto lean_edge_of(const View &view, uint64_t child, uint32_t level,
+                                    unsigned *hint)
+    -> decltype(view.lean_edge(child, level, hint))
+{
+    return view.lean_edge(child, level, hint);
+}
+
+template <class View, class... None>
+static __device__ uint32_t lean_edge_of(const View &view, uint64_t child, uint32_t step,
+                                        unsigned *hint, None...)
 {
     *hint = EDGE_UNKNOWN;
     return view.code_of(child, step);
@@ -101,6 +135,22 @@ static __device__ unsigned flags_of(const View &view, uint64_t child, uint32_t s
                                     unsigned, None...)
 {
     return view.flags(child, step);
+}
+
+/* Of a row of 32-bit words, word i's bits that are number `at` of the row or behind. */
+static __device__ inline unsigned ones_from(unsigned at, unsigned i)
+{
+    const int before = max((int)(at - 32 * i), 0);
+    unsigned ones; /* shifts by 32 and more give 0 */
+    asm("shl.b32 %0, %1, %2;" : "=r"(ones) : "r"(~0u), "r"(before));
+    return ones;
+}
+
+/* The lowest n bits, n <= 32. */
+static __device__ inline unsigned low_bits(unsigned v, unsigned n)
+{
+    asm("szext.clamp.u32 %0, %0, %1;" : "+r"(v) : "r"(n));
+    return v;
 }
 
 static __device__ inline void fetch_far(const void *p) /* into the chip's cache */
@@ -159,6 +209,18 @@ static __device__ auto fetch_children_of(const View &view, uint64_t parent,
 
 template <class View, class... None>
 static __device__ void fetch_children_of(const View &, uint64_t, uint32_t, None...)
+{
+}
+
+template <class View>
+static __device__ auto fetch_top_of(const View &view, uint32_t code)
+    -> decltype(view.fetch_top(code))
+{
+    view.fetch_top(code);
+}
+
+template <class View, class... None>
+static __device__ void fetch_top_of(const View &, uint32_t, None...)
 {
 }
 

@@ -11,6 +11,8 @@
 #ifndef FT_GPU_WIDE_CUH
 #define FT_GPU_WIDE_CUH
 
+#include <cub/block/block_scan.cuh>
+
 #include "question.h"
 #include "select.cuh"
 #include "views.cuh"

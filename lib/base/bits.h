@@ -75,20 +75,41 @@ static inline FT_HD uint64_t ft_low_bits(uint64_t w, unsigned n)
 #endif
 }
 
+/* Bit *k from *place on is behind `width` bits, if these have no more than *k set ones;
+ * `counts` says how many, in the bits of `mask` from *place on. */
+static inline FT_HD void ft_descend(uint32_t counts, unsigned mask, unsigned width,
+                                    unsigned *k, unsigned *place)
+{
+    const unsigned n = counts >> *place & mask;
+    if (n <= *k) {
+        *k -= n;
+        *place += width;
+    }
+}
+
 /* Position of the set bit number k (from 0) of w; w has more than k set bits. */
 static inline FT_HD unsigned ft_select_in_word(uint64_t w, unsigned k)
 {
 #if defined __BMI2__ && !defined __CUDACC__
     return (unsigned)__builtin_ctzll(_pdep_u64((uint64_t)1 << k, w));
 #else
-    unsigned place = 0; /* halve the window: six steps, whatever k */
-    for (unsigned half = 32; half; half /= 2) {
-        const unsigned n = ft_popcount(w >> place & ft_low_mask(half));
-        if (n <= k) {
-            k -= n;
-            place += half;
-        }
-    }
+    /* Bits of each byte, and of each four, by halves; then down to the bit's place. */
+    const uint32_t low = (uint32_t)w;
+    const unsigned n_low = ft_popcount(low);
+    const bool upper = k >= n_low;
+    const uint32_t v = upper ? (uint32_t)(w >> 32) : low;
+    const uint32_t pairs = v - (v >> 1 & 0x55555555u);
+    const uint32_t fours = (pairs & 0x33333333u) + (pairs >> 2 & 0x33333333u);
+    const uint32_t bytes = (fours + (fours >> 4)) & 0x0f0f0f0fu;
+    const uint32_t halves = bytes + (bytes >> 8);
+    unsigned place = 0;
+    k -= upper ? n_low : 0;
+    ft_descend(halves, 31, 16, &k, &place);
+    ft_descend(bytes, 15, 8, &k, &place);
+    ft_descend(fours, 15, 4, &k, &place);
+    ft_descend(pairs, 3, 2, &k, &place);
+    ft_descend(v, 1, 1, &k, &place);
+    place += upper ? 32 : 0;
     return place;
 #endif
 }

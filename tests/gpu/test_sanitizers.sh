@@ -10,8 +10,8 @@ set -u
 cd "$(dirname "$0")/../.." || exit 1
 build=${FT_BUILD:-build}
 nvcc=$(command -v "${NVCC:-nvcc}") && PATH=$PATH:$(dirname "$(realpath "$nvcc")")
-log=$(mktemp) || exit 1
-trap 'rm -f "$log"' EXIT
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
 
 skip() {
     echo "1..1"
@@ -19,22 +19,16 @@ skip() {
     exit 0
 }
 command -v compute-sanitizer >/dev/null || skip "no compute-sanitizer"
-"$build/tests/gpu/test_device_steps" quick >"$log" 2>&1 ||
+"$build/tests/gpu/test_device_steps" quick >"$work/log" 2>&1 ||
     { echo "Bail out! test_device_steps quick fails by itself"; exit 1; }
-! grep -q '^ok 1 # skip' "$log" || skip "no CUDA device"
+! grep -q '^ok 1 # skip' "$work/log" || skip "no CUDA device"
 
-n=0
-status=0
+# Side by side: what takes long is the tool's own work, in one thread each.
+jobs=()
 check() { # TOOL PROGRAM [ARGUMENT...]
-    n=$((n + 1))
-    if compute-sanitizer --tool "$1" --error-exitcode 9 "$build/tests/gpu/$2" "${@:3}" \
-        >"$log" 2>&1; then
-        echo "ok $n - $1: ${*:2}"
-    else
-        echo "not ok $n - $1: ${*:2}"
-        tail -n 40 "$log" | sed 's/^/# /'
-        status=1
-    fi
+    compute-sanitizer --tool "$1" --error-exitcode 9 "$build/tests/gpu/$2" "${@:3}" \
+        >"$work/log.${#jobs[@]}" 2>&1 &
+    jobs+=("$! $1: ${*:2}")
 }
 
 check memcheck test_device_steps quick
@@ -43,5 +37,17 @@ check memcheck test_paper quick
 check racecheck test_device_steps quick
 check racecheck test_parity quick compact
 check racecheck test_paper quick
-echo "1..$n"
+
+echo "1..${#jobs[@]}"
+status=0
+for i in "${!jobs[@]}"; do
+    name=${jobs[$i]#* }
+    if wait "${jobs[$i]%% *}"; then
+        echo "ok $((i + 1)) - $name"
+    else
+        echo "not ok $((i + 1)) - $name"
+        tail -n 40 "$work/log.$i" | sed 's/^/# /'
+        status=1
+    fi
+done
 exit $status
