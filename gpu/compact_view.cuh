@@ -381,8 +381,8 @@ struct compact_view {
         return r.base[cls] + (width == 32 ? v : v & ((1u << width) - 1));
     }
 
-    /* The same with fewer instructions and more accesses, some dependent: what counts
-     * where many warps wait for each other. */
+    /* The same with fewer instructions and more accesses, which cost little where many
+     * warps wait at a time: for throughput. A query of its own takes longer by it. */
     __device__ uint32_t lean_edge(uint64_t child, uint32_t level, unsigned *hint) const
     {
         *hint = EDGE_UNKNOWN;

@@ -4,8 +4,9 @@
 # compute-sanitizer over the small cases of the GPU's tests: memcheck over all of them,
 # racecheck (hazards in shared memory), which is many times slower, over the forms of the
 # search kernels for the layout that is the default, the paper's kernels, and the steps.
+# All side by side, since what takes long is the tool's own work, in one thread each.
 # The programs come from $FT_BUILD (default: build), the tool from PATH or beside nvcc.
-# Prints TAP.
+# Prints TAP, a line as soon as a check ends.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 build=${FT_BUILD:-build}
@@ -23,31 +24,31 @@ command -v compute-sanitizer >/dev/null || skip "no compute-sanitizer"
     { echo "Bail out! test_device_steps quick fails by itself"; exit 1; }
 ! grep -q '^ok 1 # skip' "$work/log" || skip "no CUDA device"
 
-# Side by side: what takes long is the tool's own work, in one thread each.
-jobs=()
+run_check() { # NUMBER TOOL PROGRAM [ARGUMENT...]
+    if compute-sanitizer --tool "$2" --error-exitcode 9 "$build/tests/gpu/$3" "${@:4}" \
+        >"$work/log.$1" 2>&1; then
+        echo "ok $1 - $2: ${*:3}"
+    else
+        { echo "not ok $1 - $2: ${*:3}"; tail -n 40 "$work/log.$1" | sed 's/^/# /'; } |
+            tee -a "$work/failed"
+    fi
+}
+n=0
 check() { # TOOL PROGRAM [ARGUMENT...]
-    compute-sanitizer --tool "$1" --error-exitcode 9 "$build/tests/gpu/$2" "${@:3}" \
-        >"$work/log.${#jobs[@]}" 2>&1 &
-    jobs+=("$! $1: ${*:2}")
+    n=$((n + 1))
+    run_check "$n" "$@" &
 }
 
 check memcheck test_device_steps quick
 check memcheck test_parity quick
 check memcheck test_paper quick
 check racecheck test_device_steps quick
-check racecheck test_parity quick compact
 check racecheck test_paper quick
-
-echo "1..${#jobs[@]}"
-status=0
-for i in "${!jobs[@]}"; do
-    name=${jobs[$i]#* }
-    if wait "${jobs[$i]%% *}"; then
-        echo "ok $((i + 1)) - $name"
-    else
-        echo "not ok $((i + 1)) - $name"
-        tail -n 40 "$work/log.$i" | sed 's/^/# /'
-        status=1
-    fi
+for form in "a query alone" "a block a query of few" "a small block a query" \
+    "a cluster of 16 a query" "a cluster of 8 a query" "a large block a query" \
+    "the grid a query"; do
+    check racecheck test_parity "$form" compact
 done
-exit $status
+wait
+echo "1..$n"
+[ ! -e "$work/failed" ]
