@@ -87,12 +87,9 @@ static inline FT_HD void ft_descend(uint32_t counts, unsigned mask, unsigned wid
     }
 }
 
-/* Position of the set bit number k (from 0) of w; w has more than k set bits. */
-static inline FT_HD unsigned ft_select_in_word(uint64_t w, unsigned k)
+/* What ft_select_in_word does, where no instruction does it. */
+static inline FT_HD unsigned ft_select_by_halves(uint64_t w, unsigned k)
 {
-#if defined __BMI2__ && !defined __CUDACC__
-    return (unsigned)__builtin_ctzll(_pdep_u64((uint64_t)1 << k, w));
-#else
     /* Bits of each byte, and of each four, by halves; then down to the bit's place. */
     const uint32_t low = (uint32_t)w;
     const unsigned n_low = ft_popcount(low);
@@ -111,6 +108,15 @@ static inline FT_HD unsigned ft_select_in_word(uint64_t w, unsigned k)
     ft_descend(v, 1, 1, &k, &place);
     place += upper ? 32 : 0;
     return place;
+}
+
+/* Position of the set bit number k (from 0) of w; w has more than k set bits. */
+static inline FT_HD unsigned ft_select_in_word(uint64_t w, unsigned k)
+{
+#if defined __BMI2__ && !defined __CUDACC__
+    return (unsigned)__builtin_ctzll(_pdep_u64((uint64_t)1 << k, w));
+#else
+    return ft_select_by_halves(w, k);
 #endif
 }
 

@@ -9,6 +9,7 @@
 #include <math.h>
 
 #include "base/bits.h"
+#include "base/keysort.h"
 #include "base/mem.h"
 #include "base/score.h"
 #include "base/status.h"
@@ -183,11 +184,37 @@ static void bit_counts(void **state)
         unsigned k = 0;
         for (unsigned bit = 0; bit < 64; bit++) {
             assert_int_equal(ft_bit_get(&w, bit), w >> bit & 1);
-            if (w >> bit & 1)
-                assert_int_equal(ft_select_in_word(w, k++), bit);
+            if (!(w >> bit & 1))
+                continue;
+            assert_int_equal(ft_select_in_word(w, k), bit);
+            assert_int_equal(ft_select_by_halves(w, k++), bit);
         }
         assert_int_equal(ft_popcount(w), k);
     }
+}
+
+/* By upper halves, the order of equal ones kept: as if the lower were places. */
+static void key_sort(void **state)
+{
+    enum { MOST = 3000 };
+    static const uint32_t sizes[] = {0, 1, 2, 255, 256, 257, MOST};
+    static uint64_t keys[MOST], spare[MOST];
+    uint64_t x = 77;
+    (void)state;
+    for (unsigned i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        for (unsigned bits = 0; bits <= 32; bits += 4) {
+            /* Keys of few bits are often equal; those of 20 share their last byte. */
+            for (uint32_t k = 0; k < sizes[i]; k++)
+                keys[k] =
+                    ft_low_bits(next_random(&x), bits) << (bits == 20 ? 40 : 32) | k;
+            ft_keysort(keys, spare, sizes[i]);
+            uint64_t places = 0;
+            for (uint32_t k = 0; k < sizes[i]; k++) {
+                assert_true(k == 0 || keys[k - 1] < keys[k]);
+                places += (uint32_t)keys[k];
+            }
+            assert_true(places == (uint64_t)sizes[i] * (sizes[i] - (sizes[i] > 0)) / 2);
+        }
 }
 
 static void bit_arrays(void **state)
@@ -303,7 +330,7 @@ int main(void)
         cmocka_unit_test(bit_counts),     cmocka_unit_test(bit_arrays),
         cmocka_unit_test(packed_fields),  cmocka_unit_test(r1_admission),
         cmocka_unit_test(order_is_total), cmocka_unit_test(float_keys_keep_order),
-        cmocka_unit_test(r9_length_norm),
+        cmocka_unit_test(r9_length_norm), cmocka_unit_test(key_sort),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
