@@ -13,6 +13,9 @@
 /* A search that takes as many time limits, or as many seconds, is given up. */
 enum { PATIENCE = 10, LEAST_SECONDS = 2 };
 
+/* What its status ends with then. */
+static const char given_up[] = ", given up";
+
 /* Measurements side by side. */
 typedef struct bench_group {
     ft_bench_search *s;
@@ -285,6 +288,12 @@ static void key_cells(ft_bench_row *row, const ft_bench_search *s,
     }
 }
 
+static bool ends_with(const char *text, const char *end)
+{
+    const size_t n = strlen(text), n_end = strlen(end);
+    return n >= n_end && strcmp(text + n - n_end, end) == 0;
+}
+
 /* The timings to make; returns how many. */
 static uint32_t choose(ft_bench_search *s, uint32_t n_batch, ft_bench_timing *timings)
 {
@@ -297,7 +306,9 @@ static uint32_t choose(ft_bench_search *s, uint32_t n_batch, ft_bench_timing *ti
                 .entry = e, .n_batch = n_batch, .feed = (ft_bench_feed)f};
             ft_bench_row row;
             key_cells(&row, s, &t);
-            t.has_row = ft_bench_report_has(s->report, &row);
+            const char *had = ft_bench_report_status(s->report, &row);
+            t.has_row = had;
+            t.over = had && ends_with(had, given_up); /* it would not come back again */
             n_wanted += !t.has_row;
             if (!t.has_row || (s->method->has_ablations && i == 0))
                 timings[n++] = t;
@@ -349,6 +360,7 @@ static int give_up(void *arg)
     t->hangs = true;
     count_samples(t);
     stop_at_limit(s, t, g->pass == 0, limit);
+    strcat(t->status, given_up); /* of numbers: there is room */
     if (t->n_samples)
         summarise(s, t);
     if (base != t && base->n_samples)

@@ -438,11 +438,12 @@ ft_status ft_bench_report_begin(ft_bench_report *r, ft_error *err)
 }
 
 /* Rows of the file end with a zero now, their key is their first cells. */
-bool ft_bench_report_has(const ft_bench_report *r, const ft_bench_row *row)
+const char *ft_bench_report_status(const ft_bench_report *r, const ft_bench_row *row)
 {
     const char *p = (const char *)r->had.data + r->had_rows;
     for (uint64_t i = 0; i < r->n_had; i++, p += strlen(p) + 1) {
         const char *cell = p;
+        const char *tab = strrchr(p, '\t');
         uint32_t same = 0;
         while (same < r->n_key) {
             const size_t n = strcspn(cell, "\t");
@@ -452,9 +453,9 @@ bool ft_bench_report_has(const ft_bench_report *r, const ft_bench_row *row)
             same++;
         }
         if (same == r->n_key)
-            return true;
+            return tab ? tab + 1 : p;
     }
-    return false;
+    return NULL;
 }
 
 ft_status ft_bench_report_row(ft_bench_report *r, const ft_bench_row *row,

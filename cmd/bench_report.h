@@ -92,8 +92,14 @@ void ft_bench_cell(ft_bench_row *row, const char *format, ...)
 /* n cells "-" more. */
 void ft_bench_no_cells(ft_bench_row *row, uint32_t n);
 
-/* Does the file to go on with have a row of this key? */
-bool ft_bench_report_has(const ft_bench_report *r, const ft_bench_row *row);
+/* The status of the row of this key in the file to go on with; NULL: it has none. */
+const char *ft_bench_report_status(const ft_bench_report *r, const ft_bench_row *row);
+
+static inline bool ft_bench_report_has(const ft_bench_report *r,
+                                       const ft_bench_row *row)
+{
+    return ft_bench_report_status(r, row) != NULL;
+}
 
 /* Write a row; cells that are missing are "-". */
 ft_status ft_bench_report_row(ft_bench_report *r, const ft_bench_row *row,

@@ -29,7 +29,7 @@ struct ft_bench_watch {
 static bool wait_a_little(ft_bench_watch *w)
 {
     struct timespec t;
-    clock_gettime(CLOCK_REALTIME, &t);
+    clock_gettime(CLOCK_MONOTONIC, &t);
     t.tv_nsec += LOOK_MS * 1000000;
     t.tv_sec += t.tv_nsec / 1000000000;
     t.tv_nsec %= 1000000000;
@@ -41,12 +41,18 @@ static bool wait_a_little(ft_bench_watch *w)
     return !closed;
 }
 
+/* Looks are counted: the time in which the process itself was stopped does not count.
+ */
 static void *look(void *arg)
 {
     ft_bench_watch *w = arg;
+    double last = idle;
+    uint64_t n_looks = 0;
     while (wait_a_little(w)) {
         double since = atomic_load(&w->since);
-        if (since >= 0 && ft_seconds() - since > w->limit &&
+        n_looks = since == last ? n_looks + 1 : 0;
+        last = since;
+        if (since >= 0 && (double)n_looks * LOOK_MS > 1e3 * w->limit &&
             atomic_compare_exchange_strong(&w->since, &since, given_up))
             _exit(w->give_up(w->arg));
     }
@@ -64,7 +70,11 @@ ft_status ft_bench_watch_open(ft_bench_watch **out, double limit,
     w->arg = arg;
     atomic_init(&w->since, idle);
     pthread_mutex_init(&w->lock, NULL);
-    pthread_cond_init(&w->wake, NULL);
+    pthread_condattr_t clock;
+    pthread_condattr_init(&clock);
+    pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
+    pthread_cond_init(&w->wake, &clock);
+    pthread_condattr_destroy(&clock);
     const int errnum = pthread_create(&w->thread, NULL, look, w);
     if (errnum) {
         free(w);

@@ -122,7 +122,7 @@ flashtrie-cpu marisa-opt marisa-int cpu" ]
     slow=(ft-bench throughput -q -o out.tsv --resume --batches 1,40 --passes 1
         --time-limit 0.01 many.ftg cpu=many.ftx marisa-int=many-wide.ftx cpu=many-wide.ftx)
     fails 1 "marisa-int, beam 3000: a search has not come back in 2 s, so all ends here" "${slow[@]}"
-    [ "$(cut -f 1,5,15 <out.tsv | tail -n 1)" = $'marisa-int\t40\t0 of 40 queries in 2 s, not warm' ]
+    [ "$(cut -f 1,5,15 <out.tsv | tail -n 1)" = $'marisa-int\t40\t0 of 40 queries in 2 s, not warm, given up' ]
     [ "$(column system <out.tsv | xargs)" = "cpu marisa-int cpu marisa-int" ]
     cp out.tsv before.tsv
     run -0 "${slow[@]}"
@@ -133,6 +133,38 @@ flashtrie-cpu marisa-opt marisa-int cpu" ]
         --time-limit 0.01 many.ftg marisa-int=many-wide.ftx
     python3 -c 'import json; assert len(json.load(open("out.json"))["rows"]) == 1' ||
         ! command -v python3
+}
+
+@test "ablation goes on without a base that does not come back" {
+    keys=$(ft-bench gen-keys -q -n 60000)
+    ft-build -q -o base.ftx <<<"$keys"
+    ft-build -q --layout wide -o base-wide.ftx <<<"$keys"
+    ft-bench gen-grid -q -n 1 -k 60000 -t 7 -o base.ftg base.ftx
+    slow=(ft-bench ablation -q -o base.tsv --resume --passes 1 --time-limit 0.01
+        base.ftg marisa-int=base-wide.ftx cpu=base.ftx)
+    fails 1 "marisa-int, beam 60000: a search has not come back" "${slow[@]}"
+    run -0 "${slow[@]}"
+    [ "$(column system <base.tsv | xargs)" = "marisa-int cpu" ]
+    [ "$(column mean_times <base.tsv | xargs)" = "- -" ]
+    [[ $(column mean_ms <base.tsv | tail -n 1) == [0-9]* ]]
+}
+
+@test "the time in which ft-bench itself is stopped is not a search's" {
+    keys=$(ft-bench gen-keys -q -n 20000)
+    ft-build -q --layout wide -o many-wide.ftx <<<"$keys"
+    ft-bench gen-grid -q -n 40 -k 3000 -t 6 -o many.ftg many-wide.ftx
+    local begun=${EPOCHREALTIME/./}
+    ft-bench throughput -q --batches 40 --time-limit 0.01 many.ftg \
+        marisa-int=many-wide.ftx >out.tsv 3>&- &
+    sleep 0.5
+    kill -STOP $!
+    sleep 3
+    kill -CONT $!
+    status=0
+    wait $! || status=$?
+    [ "$status" = 1 ]
+    [ $((${EPOCHREALTIME/./} - begun)) -ge 5000000 ]
+    [[ $(column status <out.tsv) == *", given up" ]]
 }
 
 @test "an interrupt keeps what is measured, and --resume goes on" {
