@@ -104,7 +104,9 @@ begin() { # the script's arguments
 prepare() {
     [ -x "$build/ft-bench" ] || die "there is no $build/ft-bench: make it first"
     PATH=$build:$PATH
-    dir=${o[dir]} results=${o[dir]}/results
+    # With a / in front no command takes it for an option, nor awk for VARIABLE=VALUE.
+    dir=$(realpath -m -- "${o[dir]}") || usage "--dir: '${o[dir]}' is no folder"
+    results=$dir/results
     mkdir -p "$results/raw"
     clear_left_behind
     work=$dir/.work.$$

@@ -255,10 +255,22 @@ not measured here: at 800 it was 0 of 200 queries in 2 s, not warm, given up" ]
     run -2 --separate-stderr "${fig3[@]}" --systems marisa-opt,fast
     [[ $stderr == *"no system is called 'fast'"* ]]
     run -2 --separate-stderr "$top/scripts/repro/all" --beans 3
+    run -2 --separate-stderr "$top/scripts/repro/fig3-latency" --quick --dir ""
+    [[ $stderr == *"--dir: '' is no folder"* ]]
     "${fig3[@]}"
     run -1 --separate-stderr "${fig3[@]}" --passes 2
     [[ $stderr == *"is of another run"* ]]
     run -0 --separate-stderr "${fig3[@]}" --help
     [[ $output == *"Figure 3 of the paper"*"--time-limit"*"--beams"* ]]
     [ -z "$stderr" ]
+}
+
+@test "a folder may have any name" {
+    local folder
+    cd "$T"
+    for folder in "v=1 '2" -x; do
+        run -0 --separate-stderr "$top/scripts/repro/fig3-latency" --quick --dir "$folder" \
+            --systems flashtrie-cpu --beams 50 --queries 1 --keys 1K
+        [ -s "$T/$folder/results/fig3-latency.tsv" ]
+    done
 }
