@@ -43,7 +43,7 @@ static ft_status opt_prepare(ft_cpu_query *q, uint32_t step, ft_error *err)
     opt_state *s = q->state;
     if (step == 0) /* a query that failed may have left its own */
         atomic_store_explicit(&s->bound, -INFINITY, memory_order_relaxed);
-    return ft_sorted_proposals_set(&s->sorted[step % FT_CPU_POSITIONS], q, step, err);
+    return ft_sorted_proposals_set(&s->sorted[ft_cpu_place(q, step)], q, step, err);
 }
 
 /* Put c on the heap's top and let it sink below the worse of its children. */
@@ -122,7 +122,7 @@ static void admit(const ft_cpu_extension *x, opt_state *s, uint64_t node,
 static void merge(const ft_cpu_extension *x, opt_state *s)
 {
     const ft_trie *trie = x->q->trie;
-    const ft_sorted_proposals *sorted = &s->sorted[x->step % FT_CPU_POSITIONS];
+    const ft_sorted_proposals *sorted = &s->sorted[ft_cpu_place(x->q, x->step)];
     const ft_proposal *p = sorted->v, *const end = p + sorted->n;
     const ft_range all = trie->ops->children(trie, x->q->nodes[x->beam]);
     uint32_t *labels = x->w->labels;

@@ -246,7 +246,7 @@ static uint32_t take(ft_cpu_query *q, ft_cpu_worker *w, uint32_t step,
 
 static void expand(ft_cpu_query *q, ft_cpu_worker *w, uint32_t step)
 {
-    const ft_proposals *positions = q->state, *p = &positions[step % FT_CPU_POSITIONS];
+    const ft_proposals *positions = q->state, *p = &positions[ft_cpu_place(q, step)];
     ft_cpu_item items[2][FT_CPU_CHUNK];
     unsigned at = 0;
     set_bar(q, w);
@@ -279,7 +279,7 @@ static ft_status prepare(ft_cpu_query *q, uint32_t step, ft_error *err)
 {
     ft_proposals *positions = q->state;
     const uint64_t at = (uint64_t)step * q->n_proposals;
-    return ft_proposals_build(&positions[step % FT_CPU_POSITIONS], q->memo, step + 1,
+    return ft_proposals_build(&positions[ft_cpu_place(q, step)], q->memo, step + 1,
                               q->tokens + at, q->logp + at, q->n_proposals,
                               q->params->token_threshold, err);
 }

@@ -140,7 +140,7 @@ static void prepare_as_member(void *arg, uint32_t member)
  * each member one. */
 static void look_ahead(ft_cpu_query *q, uint64_t step)
 {
-    const uint64_t n = q->n_workers < FT_CPU_AHEAD ? q->n_workers : FT_CPU_AHEAD;
+    const uint64_t n = ft_cpu_ahead(q);
     if (q->n_ahead > step || step >= q->n_steps)
         return;
     q->n_ahead = step + n < q->n_steps ? step + n : q->n_steps;

@@ -81,7 +81,7 @@ typedef struct ft_cpu_policy {
     ft_status (*open)(ft_cpu_query *q, ft_error *err);
     void (*close)(ft_cpu_query *q);
 
-    /* Take in the proposals of position `step`. The FT_CPU_AHEAD positions before it
+    /* Take in the proposals of position `step`. The ft_cpu_ahead positions before it
      * may be in use, and others be prepared at the same time. */
     ft_status (*prepare)(ft_cpu_query *q, uint32_t step, ft_error *err);
 
@@ -146,6 +146,19 @@ struct ft_cpu_query {
     ft_status prepare_status;
     ft_error prepare_error;
 };
+
+/* Positions that the team prepares together. */
+static inline uint32_t ft_cpu_ahead(const ft_cpu_query *q)
+{
+    return q->n_workers < FT_CPU_AHEAD ? q->n_workers : FT_CPU_AHEAD;
+}
+
+/* Where a position's proposals are, of FT_CPU_POSITIONS places. No more are in use than
+ * it takes: proposals may be many, and what is used again soon is in the cache. */
+static inline uint32_t ft_cpu_place(const ft_cpu_query *q, uint32_t step)
+{
+    return step % (ft_cpu_ahead(q) + 1);
+}
 
 /* What a worker knows of the beam that it extends. */
 typedef struct ft_cpu_extension {
