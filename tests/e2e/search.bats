@@ -57,6 +57,23 @@ sections() {
     done
 }
 
+@test "more positions than any team prepares at the same time" {
+    awk 'BEGIN { for (i = 0; i < 400; i++) {
+        for (t = 0; t < 40; t++)
+            printf "%d ", int(i / (1 + (40 - t) % 40 * 10)) * 7 % (50 + t)
+        print "" } }' | ft-build -q --sort -o "$T/long.ftx"
+    ft-bench gen-grid -q -n 3 -t 40 -k 90 -o "$T/long.ftg" "$T/long.ftx"
+    ft-search -q -e cpu -j 1 -b 60 -o "$T/one" "$T/long.ftx" "$T/long.ftg"
+    for j in 2 5 15 16 17 20; do
+        ft-search -q -e cpu -j $j --batch 1 -b 60 "$T/long.ftx" "$T/long.ftg" | cmp - "$T/one"
+    done
+    ft-search -q -e cpu -j 20 --batch 1 -f tsv -b 60 "$T/long.ftx" "$T/long.ftg" >"$T/tsv"
+    [ "$(awk 'NF == 43' "$T/tsv" | wc -l)" = 180 ] # all results have 40 tokens
+    ft-bench latency -q -j 17 --passes 1 -f tsv "$T/long.ftg" cpu="$T/long.ftx" \
+        marisa-opt="$T/long.ftx" >"$T/rows" 2>"$T/warnings"
+    [ "$(grep -c $'\tok$' "$T/rows")" = 2 ]
+}
+
 @test "standard input, zstd, -o and several grids" {
     ft-search "${wide[@]}" "$T/x.ftx" < "$r18" | cmp - "$wide_results"
     zstd -qc "$r18" | ft-search "${wide[@]}" "$T/x.ftx" - | cmp - "$wide_results"
