@@ -122,11 +122,12 @@ prepare() {
     name_library
 }
 
-# What scripts that were killed could not take away, which may be large.
+# What scripts that were killed could not take away, which may be large. In a container
+# one may have had the number that this one has.
 clear_left_behind() {
     local folder
     find "$dir" -maxdepth 1 -name '.work.*' | while read -r folder; do
-        [ -e "/proc/${folder##*.}" ] || rm -rf "$folder"
+        [ -e "/proc/${folder##*.}" ] && [ "${folder##*.}" != $$ ] || rm -rf "$folder"
     done
 }
 

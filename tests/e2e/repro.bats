@@ -274,3 +274,11 @@ not measured here: at 800 it was 0 of 200 queries in 2 s, not warm, given up" ]
         [ -s "$T/$folder/results/fig3-latency.tsv" ]
     done
 }
+
+@test "what a script of the same number has left behind is taken away" {
+    # shellcheck disable=SC2016
+    run -0 --separate-stderr bash -c 'mkdir -p "$2/.work.$$/keys" && exec "$1" --quick \
+        --dir "$2" --systems flashtrie-cpu --beams 50 --queries 1 --keys 1K' - \
+        "$top/scripts/repro/fig3-latency" "$T/killed"
+    [ -z "$(find "$T" -name '.work.*')" ]
+}
