@@ -24,6 +24,7 @@ BUILT ?= 0
 SANITIZE ?=
 AR ?= ar
 NVCC ?= nvcc
+GXX ?= g++
 OPT ?= -O2 -g
 FUZZ_CC ?= clang
 FUZZ_SECONDS ?= 60
@@ -63,6 +64,7 @@ $(error CUDA=$(CUDA): it is auto, 1 or 0)
 endif
 
 LIB_C := $(wildcard lib/base/*.c lib/io/*.c lib/trie/*.c lib/engine/*.c)
+CPU_O := $(patsubst %.c,$(O)/%.o,$(LIB_C) gpu/absent.c)
 BENCH_C := $(wildcard lib/baseline/*.c lib/workload/*.c)
 # cmd/ft-NAME.c is a command, cmd/NAME_*.c belong to it alone, the rest to all of them.
 MAIN_C := $(wildcard cmd/ft-*.c)
@@ -104,6 +106,18 @@ REPLAY := $(FUZZ_C:tests/fuzz/%.c=$(O)/tests/fuzz/%)
 FUZZ := $(FUZZ_C:tests/fuzz/%.c=$(O)/fuzz/%)
 GPU_TEST := $(patsubst tests/gpu/%.c,$(O)/tests/gpu/%,$(wildcard tests/gpu/test_*.c))
 
+# The search kernel on the CPU. Of -fsanitize=thread only the compiler's half is used, so
+# SANITIZE leaves it out; g++ 11 and later tell volatile accesses from others.
+SEEN = -fsanitize=thread --param tsan-distinguish-volatile=1
+GXXFLAGS = -std=c++17 -O2 -g $(ARCH) -ffp-contract=off -fno-pie -U_FORTIFY_SOURCE \
+  -Itests/emulated -Wall -Wextra -Wno-unknown-pragmas -Wno-array-bounds \
+  -Wno-missing-field-initializers $(if $(filter-out 0,$(WERROR)),-Werror)
+EMULATED_CC := $(wildcard tests/emulated/*.cc)
+ifeq ($(SANITIZE),)
+EMULATED := $(if $(shell $(GXX) $(SEEN) -E -xc++ /dev/null 2>/dev/null),\
+  $(O)/tests/emulated/test_kernel)
+endif
+
 all: $(BINS)
 	@echo "flashtrie: built in $(O)/ with $(CC)$(if $(SANITIZE),$(comma) sanitizers $(SANITIZE)); engines: cpu$(if $(filter 1,$(HAVE_CUDA)),$(comma) cuda,; no CUDA engine (CUDA=$(CUDA)$(if $(GPU_CU),,$(comma) none in this tree)))"
 comma := ,
@@ -112,6 +126,7 @@ comma := ,
 # again what depends on them and nothing else.
 STAMP_cc = $(CC) $(CPPFLAGS) $(CFLAGS)
 STAMP_nvcc = $(NVCC) $(CPPFLAGS) $(NVCCFLAGS)
+STAMP_gxx = $(GXX) $(CPPFLAGS) $(GXXFLAGS) $(SEEN)
 STAMP_ld = $(CC) $(CFLAGS) $(LDFLAGS) $(LDLIBS)
 STAMP_lib = $(LIB_O)
 STAMP_cmd = $(CMD_SHARED_O) $(BENCH_O)
@@ -128,6 +143,12 @@ $(O)/%.o: %.c $(O)/cc.stamp
 $(O)/%.cu.o: %.cu $(O)/nvcc.stamp
 	@mkdir -p $(@D)
 	$(NVCC) $(CPPFLAGS) $(NVCCFLAGS) -MMD -MP -MF $(@:.o=.d) -c $< -o $@
+
+$(O)/%.o: %.cc $(O)/gxx.stamp
+	@mkdir -p $(@D)
+	$(GXX) $(CPPFLAGS) $(GXXFLAGS) -MMD -MP -c $< -o $@
+
+$(O)/tests/emulated/kernel.o: private GXXFLAGS += $(SEEN) -fno-strict-aliasing
 
 $(O)/tests/gpu/%.o: private CPPFLAGS += -isystem $(CUDA_HOME)/include
 
@@ -156,6 +177,9 @@ $(O)/tests/gpu/%: $(O)/tests/gpu/%.o $(LIB) $(O)/ld.stamp
 
 $(O)/tests/gpu/test_paper: $(BENCH_O)
 
+$(O)/tests/emulated/%: $(O)/tests/emulated/%.o $(EMULATED_CC:%.cc=$(O)/%.o) $(CPU_O)
+	$(GXX) -no-pie $(filter %.o,$^) -lzstd -lm -pthread -o $@
+
 $(O)/tests/oracle/%: $(O)/tests/oracle/%.o $(O)/ld.stamp
 	$(LINK) -lm -o $@
 
@@ -175,7 +199,7 @@ $(O)/completions/%: $(O)/% scripts/completions
 
 # What the tests run: of this configuration, and of both.
 .PHONY: tests tests-all
-tests: all $(UNIT) $(ORACLE) $(REPLAY) $(COMPLETIONS) $(if $(filter 1,$(HAVE_CUDA)),$(GPU_TEST))
+tests: all $(UNIT) $(ORACLE) $(REPLAY) $(EMULATED) $(COMPLETIONS) $(if $(filter 1,$(HAVE_CUDA)),$(GPU_TEST))
 
 ASAN = $(MAKE) O=$(O)-asan SANITIZE=address,undefined OPT='-O1 -g' CUDA=0
 tests-all: tests

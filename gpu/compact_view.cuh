@@ -652,11 +652,12 @@ inline ft_status compact_view::make_starts(ft_device_index *d, ft_error *err)
     child_slots *root = (child_slots *)v.root_children;
     v.root_children = NULL;
     group_start *starts = (group_start *)v.starts;
-    fill_starts<<<BLOCKS, THREADS>>>(v, n_slot_words(l), l->n_blocks * FT_COMPACT_BLOCK,
-                                     n, starts, l->n_blocks, (uint32_t *)v.groups);
+    launch(fill_starts, BLOCKS, THREADS, v, n_slot_words(l),
+           l->n_blocks * FT_COMPACT_BLOCK, n, starts, l->n_blocks,
+           (uint32_t *)v.groups);
     if (root)
-        fill_root_children<<<BLOCKS, THREADS>>>(v, root);
-    fill_lists<<<BLOCKS, THREADS>>>(v, n, starts, NULL, counter);
+        launch(fill_root_children, BLOCKS, THREADS, v, root);
+    launch(fill_lists, BLOCKS, THREADS, v, n, starts, nullptr, counter);
     st = FT_CUDA(err, cudaGetLastError());
     if (st == FT_OK)
         st = FT_CUDA(err, cudaMemcpy(&n_lists, counter, 4, cudaMemcpyDeviceToHost));
@@ -666,7 +667,7 @@ inline ft_status compact_view::make_starts(ft_device_index *d, ft_error *err)
     if (st == FT_OK)
         st = FT_CUDA(err, cudaMemset(counter, 0, 4));
     if (st == FT_OK) {
-        fill_lists<<<BLOCKS, THREADS>>>(v, n, starts, d->lists, counter);
+        launch(fill_lists, BLOCKS, THREADS, v, n, starts, d->lists, counter);
         st = FT_CUDA(err, cudaGetLastError());
     }
     if (st == FT_OK)

@@ -132,7 +132,7 @@ template <class View, class Mem, bool TIMED> struct searcher {
     /* A barrier of the feeders alone. */
     static __device__ void feeders_sync()
     {
-        asm volatile("bar.sync 1, %0;" ::"r"((int)Mem::FEEDERS) : "memory");
+        second_barrier(Mem::FEEDERS);
     }
 
     /* What the feeders do between two steps: the proposals of position `step` take the
@@ -1290,7 +1290,7 @@ template <class View, class Mem, int BLOCKS, bool CLUSTER, bool TIMED>
 __global__ void __launch_bounds__(Mem::THREADS, BLOCKS)
     search(const __grid_constant__ View view, const __grid_constant__ ft_gpu_question q)
 {
-    extern __shared__ __align__(16) unsigned char raw[];
+    FT_BLOCK_MEMORY(raw);
     Mem &m = *reinterpret_cast<Mem *>(raw);
     const team all = CLUSTER ? team::whole() : team::alone();
     const uint32_t number = blockIdx.x / all.size;

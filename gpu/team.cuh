@@ -10,6 +10,8 @@
 #include <cooperative_groups.h>
 #include <stdint.h>
 
+#include "machine.cuh"
+
 namespace ft
 {
 
@@ -66,11 +68,8 @@ struct team {
     template <class T> __device__ T *at(T *mine, unsigned of) const
     {
 #if __CUDA_ARCH__ >= 900
-        if (size > 1) {
-            T *there; /* volatile: computed where it is used, not kept in registers */
-            asm volatile("mapa.u64 %0, %1, %2;" : "=l"(there) : "l"(mine), "r"(of));
-            return there;
-        }
+        if (size > 1)
+            return in_block(mine, of);
 #endif
         return mine;
     }

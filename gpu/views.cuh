@@ -37,6 +37,7 @@
 #define FT_GPU_VIEWS_CUH
 
 #include "device_index.h"
+#include "machine.cuh"
 
 extern "C" {
 #include "trie/louds.h"
@@ -140,22 +141,7 @@ static __device__ unsigned flags_of(const View &view, uint64_t child, uint32_t s
 /* Of a row of 32-bit words, word i's bits that are number `at` of the row or behind. */
 static __device__ inline unsigned ones_from(unsigned at, unsigned i)
 {
-    const int before = max((int)(at - 32 * i), 0);
-    unsigned ones; /* shifts by 32 and more give 0 */
-    asm("shl.b32 %0, %1, %2;" : "=r"(ones) : "r"(~0u), "r"(before));
-    return ones;
-}
-
-/* The lowest n bits, n <= 32. */
-static __device__ inline unsigned low_bits(unsigned v, unsigned n)
-{
-    asm("szext.clamp.u32 %0, %0, %1;" : "+r"(v) : "r"(n));
-    return v;
-}
-
-static __device__ inline void fetch_far(const void *p) /* into the chip's cache */
-{
-    asm volatile("prefetch.global.L2 [%0];" ::"l"(p));
+    return shift_left(~0u, max((int)(at - 32 * i), 0));
 }
 
 template <class View>
