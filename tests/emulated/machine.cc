@@ -1,56 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Fibers and their barriers; and the race detector, which answers the calls that the
- * compiler's -fsanitize=thread puts before each access of the kernel.
- *
- * Threads count their barriers in epochs. A barrier hands each warp's epoch to all that
- * pass it, so an access lies before a thread where the thread has heard of its epoch.
- * That holds for all lanes of a warp at once: only whole warps meet.
+ * Fibers, and the barriers at which they wait.
  */
-#include "machine.h"
-
-#include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <ucontext.h>
 
-#include <set>
 #include <utility>
-#include <vector>
+
+#include "threads.h"
 
 namespace emulated
 {
 
 index thread_index, block_index, block_size, grid_size;
+thread *me;
+unsigned n_threads, n_warps;
+uint32_t first_epoch = 1;
+
+static uint64_t dice;
+
+unsigned draw(unsigned n)
+{
+    dice ^= dice << 13;
+    dice ^= dice >> 7;
+    dice ^= dice << 17;
+    return (unsigned)(dice >> 20) % n;
+}
 
 namespace
 {
 
-enum { STACK = 64 << 10, CANARY = 64, MOST_TOLD = 8, DEVICE_BYTES = 1 << 20 };
-
-struct clock {
-    uint32_t of[MOST_WARPS]; /* the last epoch of each warp that lies before */
-};
-
-struct copy {
-    void *to;
-    const void *from;
-    size_t n;
-    void *code;
-};
-
-struct thread {
-    jmp_buf at;
-    ucontext_t beginning;
-    bool begun, done;
-    std::vector<char> stack;
-    unsigned number, block, warp; /* within the cluster */
-    uint32_t epoch;
-    clock before;
-    unsigned cluster_phase, n_exchanges;
-    std::vector<copy> copies;
-};
+enum { STACK = 64 << 10, CANARY = 64 };
 
 struct barrier {
     unsigned need, count;
@@ -71,7 +52,6 @@ struct block {
     clock at_end;
 };
 
-thread *me;
 jmp_buf scheduler;
 std::vector<thread> threads;
 std::vector<thread *> ready;
@@ -83,20 +63,9 @@ struct {
     clock seen[2]; /* by the phase's parity */
     std::vector<thread *> waiting;
 } cluster;
-unsigned n_blocks, n_threads, n_warps; /* n_threads of a block, n_warps of all */
+unsigned n_blocks;
 emu_schedule schedule;
 void (*body)();
-uint64_t dice;
-uint32_t first_epoch = 1; /* of this run: above all that were */
-unsigned n_faults;
-
-unsigned draw(unsigned n)
-{
-    dice ^= dice << 13;
-    dice ^= dice >> 7;
-    dice ^= dice << 17;
-    return (unsigned)(dice >> 20) % n;
-}
 
 void wait_for_turn()
 {
@@ -153,106 +122,6 @@ bool meet(barrier *b, bool any)
     return b->result;
 }
 
-/* ---- the race detector ---- */
-
-enum access_kind { READ, WRITE, ATOMIC, PEEK }; /* PEEK: volatile, beside atomics */
-
-struct access {
-    uint32_t epoch, who : 30, kind : 2, code;
-};
-
-enum { GRAIN = 2, KEPT = 6, ARENA = MOST_BLOCKS * BLOCK_BYTES + DEVICE_BYTES };
-
-struct cell { /* of GRAIN bytes */
-    access last[KEPT];
-};
-
-alignas(4096) unsigned char arena[ARENA]; /* blocks' shared memory, and the device's */
-cell cells[ARENA / GRAIN];
-size_t device_used;
-uint32_t last_visit[MOST_WARPS]
-                   [MOST_BLOCKS]; /* epoch of the last access from outside */
-std::set<std::pair<uint32_t, uint32_t>> told;
-
-void tell(size_t at, const char *what, uint32_t code, uint32_t earlier)
-{
-    if (!told.insert({code, earlier}).second)
-        return;
-    if (++n_faults > MOST_TOLD)
-        return;
-    const size_t of = at / BLOCK_BYTES;
-    if (of < MOST_BLOCKS)
-        printf("# shared memory of block %zu, byte %zu: ", of, at % BLOCK_BYTES);
-    else
-        printf("# device memory, byte %zu: ", at - (size_t)MOST_BLOCKS * BLOCK_BYTES);
-    printf("%s; block %u, thread %u; code at %#x %#x\n", what, me->block,
-           thread_index.x, code, earlier);
-}
-
-void tell_race(size_t at, access_kind kind, uint32_t code, const access &a)
-{
-    static const char *const names[] = {"read", "write", "atomic", "volatile read"};
-    char what[80];
-    snprintf(what, sizeof what, "%s with no barrier behind the %s of %s", names[kind],
-             names[a.kind],
-             a.who / 32 == me->warp           ? "the same warp"
-             : a.who / n_threads == me->block ? "another warp"
-                                              : "another block");
-    tell(at, what, code, a.code);
-}
-
-bool conflict(unsigned a, unsigned b)
-{
-    if (a == WRITE || b == WRITE)
-        return true;
-    return a != b && a != PEEK && b != PEEK;
-}
-
-void look_at(size_t at, access_kind kind, uint32_t code)
-{
-    access *to = nullptr;
-    for (access &a : cells[at / GRAIN].last) {
-        if (a.who == me->number && a.kind == kind && a.epoch == me->epoch)
-            return;
-        const bool before = a.who == me->number || me->before.of[a.who / 32] >= a.epoch;
-        if (!before && conflict(a.kind, kind))
-            tell_race(at, kind, code, a);
-        /* What lies before a write, or before the same again, is no longer needed. */
-        if (a.epoch < first_epoch || (before && (kind == WRITE || a.kind == kind))) {
-            a.epoch = 0;
-            to = &a;
-        }
-    }
-    if (!to)
-        to = &cells[at / GRAIN].last[draw(KEPT)];
-    *to = {me->epoch, me->number, kind, code};
-}
-
-/* The block must have begun, as far as the warp knows, and not have ended. */
-void visit(size_t at, unsigned of, uint32_t code)
-{
-    const unsigned first = of * n_threads / 32;
-    bool met = false;
-    for (unsigned w = first; w < first + n_threads / 32; w++)
-        met |= me->before.of[w] >= first_epoch;
-    if (!met || blocks[of].n_done == n_threads)
-        tell(at, "the block need not be there", code, 0);
-    last_visit[me->warp][of] = me->epoch;
-}
-
-void check(void *p, size_t n, access_kind kind, void *code_)
-{
-    const size_t at = (size_t)((unsigned char *)p - arena);
-    if (at >= ARENA || !me)
-        return;
-    const uint32_t code = (uint32_t)(uintptr_t)code_;
-    const size_t of = at / BLOCK_BYTES;
-    if (of < MOST_BLOCKS && of != me->block)
-        visit(at, (unsigned)of, code);
-    for (size_t i = at / GRAIN * GRAIN; i < at + n; i += GRAIN)
-        look_at(i, kind, code);
-}
-
 /* ---- a run ---- */
 
 void end_thread()
@@ -260,12 +129,8 @@ void end_thread()
     block *b = &blocks[me->block];
     me->done = true;
     publish(&b->at_end);
-    if (++b->n_done < n_threads)
-        return;
-    for (unsigned w = 0; w < n_warps; w++)
-        if (w * 32 / n_threads != me->block &&
-            last_visit[w][me->block] > b->at_end.of[w])
-            tell((size_t)me->block * BLOCK_BYTES, "the block ends, but is used", w, 0);
+    if (++b->n_done == n_threads)
+        check_end(me->block, b->at_end);
 }
 
 void begin_thread()
@@ -344,9 +209,8 @@ void prepare_all()
     clock begin;
     for (uint32_t &epoch : begin.of)
         epoch = first_epoch - 1;
-    memset(last_visit, 0, sizeof last_visit);
-    memset(arena, 0xa5, (size_t)n_blocks * BLOCK_BYTES);
-    told.clear();
+    begin_checks();
+    memset(block_memory(0), 0xa5, (size_t)n_blocks * BLOCK_BYTES);
     ready.clear();
     for (block &b : blocks)
         b = {{n_threads, 0, false, false, begin, {}},
@@ -376,7 +240,6 @@ unsigned run(void (*body_)(), unsigned n_blocks_, unsigned n_threads_,
     dice = schedule.seed * 0x9E3779B97F4A7C15u + 88172645463325252u;
     block_size = {n_threads};
     grid_size = {n_blocks};
-    n_faults = 0;
     prepare_all();
     while (!ready.empty())
         resume(next_thread());
@@ -391,29 +254,7 @@ unsigned run(void (*body_)(), unsigned n_blocks_, unsigned n_threads_,
             first_epoch = t.epoch;
     }
     first_epoch++;
-    return n_faults;
-}
-
-unsigned char *block_memory(unsigned block)
-{
-    return arena + (size_t)block * BLOCK_BYTES;
-}
-
-void *device_memory(size_t n)
-{
-    void *p = arena + (size_t)MOST_BLOCKS * BLOCK_BYTES + device_used;
-    device_used += (n + 15) / 16 * 16;
-    if (device_used > DEVICE_BYTES) {
-        printf("Bail out! a case for more than %d bytes\n", DEVICE_BYTES);
-        exit(1);
-    }
-    memset(p, 0, n);
-    return p;
-}
-
-void free_memory()
-{
-    device_used = 0;
+    return n_faults_found();
 }
 
 unsigned block_rank()
@@ -508,44 +349,3 @@ void atomic_access(void *p, size_t n, void *code)
 }
 
 } // namespace emulated
-
-/* What -fsanitize=thread calls. */
-#define CALL(name, kind, n)                                                            \
-    extern "C" void __tsan_##name(void *p)                                             \
-    {                                                                                  \
-        emulated::check(p, n, emulated::kind, __builtin_return_address(0));            \
-    }
-#define CALLS(n)                                                                       \
-    CALL(read##n, READ, n)                                                             \
-    CALL(write##n, WRITE, n)                                                           \
-    CALL(unaligned_read##n, READ, n)                                                   \
-    CALL(unaligned_write##n, WRITE, n)                                                 \
-    CALL(volatile_read##n, PEEK, n)                                                    \
-    CALL(volatile_write##n, WRITE, n)
-CALLS(1)
-CALLS(2)
-CALLS(4)
-CALLS(8)
-CALLS(16)
-
-extern "C" void __tsan_read_range(void *p, size_t n)
-{
-    emulated::check(p, n, emulated::READ, __builtin_return_address(0));
-}
-
-extern "C" void __tsan_write_range(void *p, size_t n)
-{
-    emulated::check(p, n, emulated::WRITE, __builtin_return_address(0));
-}
-
-extern "C" void __tsan_init()
-{
-}
-
-extern "C" void __tsan_func_entry(void *)
-{
-}
-
-extern "C" void __tsan_func_exit(void *)
-{
-}
