@@ -56,9 +56,12 @@ static const form small_forms[] = {
     {"small", "compact", EMU_SMALL, 1, false, true},
 };
 
-static const form large_forms[] = {
+static const form sparing_forms[] = {
     {"sparing", "wide", EMU_SPARING, 1, true, false},
     {"sparing", "compact", EMU_SPARING, 1, false, true},
+};
+
+static const form cluster_forms[] = {
     {"2 blocks", "compact", EMU_CLUSTER, 2, false, true},
     {"4 blocks, without starts", "compact", EMU_CLUSTER, 4, true, false},
     {"8 blocks", "wide", EMU_CLUSTER, 8, false, false},
@@ -130,12 +133,13 @@ static void run(const world *w, const form *f, emu_schedule schedule)
     unlink(w->path);
 }
 
-static void run_forms(const shape *s, const form *forms, unsigned n, unsigned round)
+/* In `rounds` schedules each. */
+static void run_forms(const shape *s, const form *forms, unsigned n, unsigned rounds)
 {
     world w;
     make_world(&w, s);
-    for (unsigned i = 0; i < n; i++)
-        run(&w, &forms[i], (emu_schedule){.hold = (i + round) % EMU_N_HOLDS});
+    for (unsigned i = 0; i < n * rounds; i++)
+        run(&w, &forms[i % n], (emu_schedule){.hold = n_cases % EMU_N_HOLDS});
     free_world(&w);
 }
 
@@ -152,10 +156,12 @@ int main(int argc, char **argv)
 {
     only = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 10) : 0;
     for (unsigned i = 0; i < N_SMALL; i++)
-        run_forms(&small[i], small_forms, 5, i);
-    for (unsigned i = 0; i < N_LARGE; i++)
-        run_forms(&large[i], large_forms, 5, i);
-    run_forms(&large[3], &all_blocks, 1, 0);
+        run_forms(&small[i], small_forms, 5, 3);
+    for (unsigned i = 0; i < N_LARGE; i++) {
+        run_forms(&large[i], sparing_forms, 2, 4);
+        run_forms(&large[i], cluster_forms, 3, 1);
+    }
+    run_forms(&large[3], &all_blocks, 1, 1);
     find_planted();
     return done();
 }
