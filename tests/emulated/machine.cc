@@ -187,10 +187,11 @@ void resume(thread *t)
 
 void prepare(thread *t, unsigned number, const clock &begin)
 {
-    t->stack.resize(STACK);
-    memset(t->stack.data(), 0x5a, CANARY);
+    if (!t->stack)
+        t->stack.reset(new char[STACK]);
+    memset(t->stack.get(), 0x5a, CANARY);
     getcontext(&t->beginning);
-    t->beginning.uc_stack.ss_sp = t->stack.data();
+    t->beginning.uc_stack.ss_sp = t->stack.get();
     t->beginning.uc_stack.ss_size = STACK;
     makecontext(&t->beginning, begin_thread, 0);
     t->begun = t->done = false;

@@ -12,6 +12,7 @@
 #include <setjmp.h>
 #include <ucontext.h>
 
+#include <memory>
 #include <vector>
 
 #include "machine.h"
@@ -34,8 +35,8 @@ struct thread {
     jmp_buf at;
     ucontext_t beginning;
     bool begun, done;
-    std::vector<char> stack;
-    unsigned number, block, warp; /* within the cluster */
+    std::unique_ptr<char[]> stack; /* what is not used is not there */
+    unsigned number, block, warp;  /* within the cluster */
     uint32_t epoch;
     clock before;
     unsigned cluster_phase, n_exchanges;
