@@ -7,6 +7,8 @@
  *
  *     test_kernel [NUMBER]         NUMBER: of the case, which runs alone
  */
+#include <signal.h>
+
 #include "../gpu/cases.h"
 #include "emulate.h"
 
@@ -126,7 +128,6 @@ static void run(const world *w, const form *f, emu_schedule schedule)
         printf("# %u faults, %u records differ; alone: test_kernel %u; the code's "
                "lines: addr2line -Cfie test_kernel ADDRESS...\n",
                n_faults, n_differ, n_cases);
-    fflush(stdout);
     ft_results_free(&want);
     ft_engine_close(cpu);
     ft_index_close(index);
@@ -152,8 +153,19 @@ static void find_planted(void)
     free_world(&w);
 }
 
+/* A race may well end in a wild address. */
+static void crashed(int number)
+{
+    printf("Bail out! signal %d in case %u; alone: test_kernel %u\n", number, n_cases,
+           n_cases);
+    _exit(1);
+}
+
 int main(int argc, char **argv)
 {
+    setvbuf(stdout, NULL, _IOLBF, 0); /* what was told before a crash is seen */
+    signal(SIGSEGV, crashed);
+    signal(SIGBUS, crashed);
     only = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 10) : 0;
     for (unsigned i = 0; i < N_SMALL; i++)
         run_forms(&small[i], small_forms, 5, 3);
