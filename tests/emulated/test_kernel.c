@@ -27,6 +27,8 @@ static const shape small[] = {
      .sparse = true, .holes = true},
     {"one token", 300, 300, 1, 3, 128, 3, 16, 128, 3, -INFINITY, -INFINITY, 1,
      .terminal = true},
+    {"crowds", 400000, 1000, 3, 3, 128, 1, 128, 100, 0, -INFINITY, -INFINITY, 1,
+     .holes = true},
 };
 
 static const shape large[] = {
@@ -36,6 +38,8 @@ static const shape large[] = {
      .holes = false},
     {"hubs", 900, 60, 4, 4, 5, 3, 200, 300, 0, -INFINITY, -INFINITY, 1, .hub = 700},
     {"early ends", 3000, 200, 2, 7, 200, 3, 150, 900, 4, -9, -14, .5, .holes = true},
+    {"crowds", 200000, 1000, 3, 3, 500, 1, 500, 100, 0, -INFINITY, -INFINITY, 1,
+     .holes = true},
     {"one beam", 3000, 1000, 4, 5, 1000, 2, 1, 1, 0, -INFINITY, -INFINITY, 1,
      .holes = false},
 };
