@@ -652,12 +652,12 @@ inline ft_status compact_view::make_starts(ft_device_index *d, ft_error *err)
     child_slots *root = (child_slots *)v.root_children;
     v.root_children = NULL;
     group_start *starts = (group_start *)v.starts;
-    launch(fill_starts, BLOCKS, THREADS, v, n_slot_words(l),
-           l->n_blocks * FT_COMPACT_BLOCK, n, starts, l->n_blocks,
-           (uint32_t *)v.groups);
+    FT_LAUNCH(fill_starts, BLOCKS, THREADS, v, n_slot_words(l),
+              l->n_blocks * FT_COMPACT_BLOCK, n, starts, l->n_blocks,
+              (uint32_t *)v.groups);
     if (root)
-        launch(fill_root_children, BLOCKS, THREADS, v, root);
-    launch(fill_lists, BLOCKS, THREADS, v, n, starts, nullptr, counter);
+        FT_LAUNCH(fill_root_children, BLOCKS, THREADS, v, root);
+    FT_LAUNCH(fill_lists, BLOCKS, THREADS, v, n, starts, NULL, counter);
     st = FT_CUDA(err, cudaGetLastError());
     if (st == FT_OK)
         st = FT_CUDA(err, cudaMemcpy(&n_lists, counter, 4, cudaMemcpyDeviceToHost));
@@ -667,7 +667,7 @@ inline ft_status compact_view::make_starts(ft_device_index *d, ft_error *err)
     if (st == FT_OK)
         st = FT_CUDA(err, cudaMemset(counter, 0, 4));
     if (st == FT_OK) {
-        launch(fill_lists, BLOCKS, THREADS, v, n, starts, d->lists, counter);
+        FT_LAUNCH(fill_lists, BLOCKS, THREADS, v, n, starts, d->lists, counter);
         st = FT_CUDA(err, cudaGetLastError());
     }
     if (st == FT_OK)

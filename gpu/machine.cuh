@@ -14,6 +14,8 @@
 /* Declares the shared memory that the launch gave to the block. */
 #define FT_BLOCK_MEMORY(name) extern __shared__ __align__(16) unsigned char name[]
 
+#define FT_LAUNCH(kernel, blocks, threads, ...) kernel<<<blocks, threads>>>(__VA_ARGS__)
+
 namespace ft
 {
 
@@ -50,13 +52,6 @@ static __device__ inline unsigned low_bits(unsigned v, unsigned n)
 static __device__ inline void fetch_far(const void *p) /* into the chip's cache */
 {
     asm volatile("prefetch.global.L2 [%0];" ::"l"(p));
-}
-
-template <class... Parameter, class... Argument>
-static inline void launch(void (*kernel)(Parameter...), unsigned blocks,
-                          unsigned threads, Argument... argument)
-{
-    kernel<<<blocks, threads>>>(argument...);
 }
 
 } // namespace ft

@@ -255,13 +255,14 @@ static inline void fetch_far(const void *)
 }
 
 /* In a grid of one thread: kernels that are launched so share out their work. */
-template <class... Parameter, class... Argument>
-static inline void launch(void (*kernel)(Parameter...), unsigned, unsigned,
-                          Argument... argument)
+#define FT_LAUNCH(kernel, blocks, threads, ...)                                        \
+    run_alone([&] { kernel(__VA_ARGS__); }, blocks, threads)
+
+template <class Body> static inline void run_alone(const Body &body, unsigned, unsigned)
 {
     blockDim = gridDim = {1};
     threadIdx = blockIdx = {0};
-    kernel(argument...);
+    body();
 }
 
 } // namespace ft
