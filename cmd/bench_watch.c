@@ -77,6 +77,8 @@ ft_status ft_bench_watch_open(ft_bench_watch **out, double limit,
     pthread_condattr_destroy(&clock);
     const int errnum = pthread_create(&w->thread, NULL, look, w);
     if (errnum) {
+        pthread_cond_destroy(&w->wake);
+        pthread_mutex_destroy(&w->lock);
         free(w);
         return ft_fail_errno(err, FT_ENOMEM, errnum, "cannot start a thread");
     }

@@ -11,8 +11,8 @@
 typedef struct ft_bench_watch ft_bench_watch;
 
 /* Where a search takes longer than `limit` seconds, but for those in which the process
- * was stopped, give_up(arg) is called by the
- * watching thread, and the process ends with what it returns. */
+ * was stopped, give_up(arg) is called by the watching thread, and the process ends with
+ * what it returns. */
 ft_status ft_bench_watch_open(ft_bench_watch **out, double limit,
                               int (*give_up)(void *arg), void *arg, ft_error *err);
 

@@ -99,6 +99,7 @@ template <int THREADS_, int ROOM_, bool SPARING_ = false> struct memory {
         LANE_EACH = 4,                         /* beams a lane of a warp that has all */
         HASTY = THREADS >= 4 * ROOM,           /* for the latency of a query */
         TRACED = HASTY ? 32 : 0,               /* steps whose trace is kept here */
+        TRACES = HASTY ? TRACED * ROOM : 1,
         FEEDERS = THREADS - SETTLERS,
         FEED_EACH = (ROOM + FEEDERS - 1) / FEEDERS, /* proposals a feeder */
         BINS = ROOM > THREADS && !SPARING ? ROOM : THREADS,
@@ -143,7 +144,7 @@ template <int THREADS_, int ROOM_, bool SPARING_ = false> struct memory {
     uint32_t candidates_of[MAX_TEAM];
     uint32_t tokens_of[MAX_TEAM]; /* in each block's slice */
     uint32_t ticket;              /* block 0's: of the team's next query */
-    ft_gpu_trace trace[TRACED > 0 ? TRACED *ROOM : 1];
+    ft_gpu_trace trace[TRACES];
     unsigned long long n_probes, n_admitted;
 };
 

@@ -31,7 +31,11 @@ unsigned draw(unsigned n)
 namespace
 {
 
-enum { STACK = 64 << 10, CANARY = 64 };
+enum {
+    STACK = 64 << 10,
+    CANARY = 64,
+    SETTLERS = 128 /* as gpu/block_memory.cuh has them; the others are feeders */
+};
 
 struct barrier {
     unsigned need, count;
@@ -149,9 +153,9 @@ bool is_held(const thread *t)
     case EMU_HOLD_A_WARP:
         return thread / 32 == schedule.seed % (n_threads / 32);
     case EMU_HOLD_FEEDERS:
-        return thread >= 128;
+        return thread >= SETTLERS;
     case EMU_HOLD_SETTLERS:
-        return thread < 128;
+        return thread < SETTLERS;
     default:
         return false;
     }
