@@ -16,7 +16,7 @@ enum {
     MIN_CHUNK = 64,          /* queries; a smaller batch is one chunk */
     FEW_QUERIES = 16,        /* of so few, latency counts */
     DIRECT_BYTES = 32 << 10, /* over the bus: a copy costs more than reading so few */
-    MAX_COPIERS = 8          /* threads that are as fast as the bus, both ways */
+    MAX_COPIERS = 16         /* threads: eight are slower than the bus, both ways */
 };
 
 static const ft_gpu_kernels *const layouts[] = {
