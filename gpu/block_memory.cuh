@@ -18,8 +18,6 @@
 namespace ft
 {
 
-enum { SETTLERS = 128 }; /* threads of a block that do not feed: see prune() */
-
 struct beam {
     uint64_t first; /* child */
     uint32_t n_children;
@@ -100,6 +98,8 @@ template <int THREADS_, int ROOM_, bool SPARING_ = false> struct memory {
         HASTY = THREADS >= 4 * ROOM,           /* for the latency of a query */
         TRACED = HASTY ? 32 : 0,               /* steps whose trace is kept here */
         TRACES = HASTY ? TRACED * ROOM : 1,
+        /* Threads that do not feed: see prune(). HASTY: the last ROOM of them scout. */
+        SETTLERS = HASTY ? THREADS - ROOM : 128,
         FEEDERS = THREADS - SETTLERS,
         FEED_EACH = (ROOM + FEEDERS - 1) / FEEDERS, /* proposals a feeder */
         BINS = ROOM > THREADS && !SPARING ? ROOM : THREADS,
@@ -118,8 +118,9 @@ template <int THREADS_, int ROOM_, bool SPARING_ = false> struct memory {
     candidate candidates[CANDIDATES];         /* at the end: the team's best results */
     finding findings[SPARING ? 1 : FINDINGS]; /* SPARING: in device memory */
     beam beams[FRONTIERS][ROOM]; /* the frontier, the same in every block; by step */
-    __align__(16) uint32_t pairs[ROOM + 1]; /* before each beam; HASTY: its own */
-    position<ROOM> proposals;
+    /* Before each beam. HASTY: of each beam, by the step's parity, as the proposals. */
+    __align__(16) uint32_t pairs[HASTY ? 2 : 1][ROOM + (HASTY ? 4 : 1)];
+    position<ROOM> proposals[HASTY ? 2 : 1];
     union {
         queued queue[WARPS][QUEUE];
         struct {
@@ -134,7 +135,7 @@ template <int THREADS_, int ROOM_, bool SPARING_ = false> struct memory {
     select_memory<THREADS, BINS, !SPARING> select;
     uint32_t n_findings, n_kept;
     uint32_t n_border; /* block 0's: places of the border bin taken */
-    uint32_t n_candidates[HASTY ? 2 : 1]; /* HASTY: by the step's parity */
+    uint32_t n_candidates[HASTY ? 3 : 1]; /* HASTY: by step, modulo 3 */
     uint32_t best_sum[2], worst_sum[2];   /* keys, of beams; by the step's parity */
     uint32_t best_score, worst_score;     /* keys; see note_scores() */
     uint32_t n_alive;

@@ -103,13 +103,24 @@ struct compact_view {
     __device__ bool near_group(uint64_t slot, unsigned k, uint64_t end,
                                ft_range *r) const
     {
-        enum { WORDS = NEAR_WORDS };
-        static_assert((int)WORDS <= FT_SIBLING_END, "so many words are there");
-        const uint64_t first = slot / 64;
-        uint64_t w[WORDS];
+        uint64_t w[NEAR_WORDS];
+        near_words(slot, w);
+        return near_group(w, slot, k, end, r);
+    }
+
+    __device__ void near_words(uint64_t slot, uint64_t (&w)[NEAR_WORDS]) const
+    {
+        static_assert((int)NEAR_WORDS <= FT_SIBLING_END, "so many words are there");
 #pragma unroll
-        for (int i = 0; i < WORDS; i++)
-            w[i] = siblings[first + i];
+        for (int i = 0; i < (int)NEAR_WORDS; i++)
+            w[i] = siblings[slot / 64 + i];
+    }
+
+    static __device__ bool near_group(uint64_t (&w)[NEAR_WORDS], uint64_t slot,
+                                      unsigned k, uint64_t end, ft_range *r)
+    {
+        enum { WORDS = NEAR_WORDS };
+        const uint64_t first = slot / 64;
         w[0] &= ~ft_low_mask(slot % 64);
         uint64_t in = w[0], after = w[1]; /* the group's word, the next one */
         unsigned at = 0;
@@ -325,6 +336,79 @@ struct compact_view {
         fetch_far(&blocks[(first - n_top) / FT_COMPACT_BLOCK]);
     }
 
+    /* The lines behind the first child's block, which is there: visit() reads them. */
+    __device__ void fetch_visit(uint64_t first, uint32_t step) const
+    {
+        if (step == 0)
+            return;
+        const region_view &r = region_of(step + 1);
+        const uint64_t slot = first - n_top;
+        const unsigned at = slot % FT_COMPACT_BLOCK;
+        const ft_compact_block &b = blocks[slot / FT_COMPACT_BLOCK];
+        const uint64_t codes = ft_block_codes(&b);
+        fetch_far(&bits[(codes + places_before(r, b, at)) / 32]);
+        fetch_far(&bits[(codes - parents_from(b, at)) / 32]);
+        const uint64_t *w = &siblings[ft_block_first_child(&b) / 64];
+        fetch_far(w);
+        fetch_far(w + NEAR_WORDS - 1);
+    }
+
+    /* All of a node at a time: see visit(). */
+    struct visited {
+        uint32_t code;
+        bool inner, ends;
+        uint64_t slot; /* of the first child of its block's nodes */
+        unsigned k;    /* its children are group number k from there on */
+        uint64_t w[NEAR_WORDS];
+
+        __device__ unsigned flags(const compact_view &v, uint64_t node,
+                                  uint32_t step) const
+        {
+            if (step == 0)
+                return v.flags(node, 0);
+            return (inner ? FT_NODE_HAS_CHILDREN : 0) | (ends ? FT_NODE_TERMINAL : 0);
+        }
+
+        __device__ ft_range children(const compact_view &v, uint64_t node,
+                                     uint32_t step) const
+        {
+            if (step > 0) {
+                uint64_t words[NEAR_WORDS];
+                memcpy(words, w, sizeof w);
+                ft_range r;
+                if (near_group(words, slot, k, v.region_of(step + 2).end, &r))
+                    return {v.n_top + r.first, r.count};
+            }
+            return v.children(node, step + 1);
+        }
+    };
+
+    __device__ visited visit(uint64_t child, uint32_t step) const
+    {
+        visited s = {};
+        s.code = (uint32_t)(child - 1);
+        if (step == 0)
+            return s;
+        const region_view &r = region_of(step + 1);
+        const uint64_t slot = child - n_top;
+        const unsigned at = slot % FT_COMPACT_BLOCK;
+        const ft_compact_block &b = blocks[slot / FT_COMPACT_BLOCK];
+        const unsigned cls = bit_of(b.low, at) + 2 * bit_of(b.high, at);
+        const uint64_t codes = ft_block_codes(&b);
+        const uint64_t place = codes + places_before(r, b, at);
+        const uint32_t *w = bits + place / 32;
+        const uint64_t end_bit = codes - parents_from(b, at);
+        const uint32_t low = w[0], high = w[1], ends = bits[end_bit / 32];
+        s.slot = ft_block_first_child(&b);
+        near_words(s.slot, s.w);
+        s.k = ft_bits_rank(b.child, ft_bits_before(at));
+        s.inner = bit_of(b.child, at);
+        s.ends = !s.inner || (ends >> end_bit % 32 & 1); /* a leaf ends a key */
+        s.code = r.base[cls] + low_bits(__funnelshift_r(low, high, place % 32),
+                                        r.widths >> 8 * cls & 0xff);
+        return s;
+    }
+
     __device__ uint32_t code_of(uint64_t child, uint32_t step) const
     {
         unsigned hint;
@@ -392,9 +476,19 @@ struct compact_view {
         const uint64_t slot = child - n_top;
         const unsigned at = slot % FT_COMPACT_BLOCK;
         const ft_compact_block &b = blocks[slot / FT_COMPACT_BLOCK];
-        const uint4 low = *(const uint4 *)b.low, high = *(const uint4 *)b.high;
         const unsigned cls = bit_of(b.low, at) + 2 * bit_of(b.high, at);
         *hint = bit_of(b.child, at) ? EDGE_INNER : EDGE_LEAF;
+        const uint64_t place = ft_block_codes(&b) + places_before(r, b, at);
+        const uint32_t *w = bits + place / 32;
+        const uint32_t v = __funnelshift_r(w[0], w[1], place % 32);
+        return r.base[cls] + low_bits(v, r.widths >> 8 * cls & 0xff);
+    }
+
+    /* Bits of the codes of a block's nodes before number `at`. */
+    static __device__ uint32_t places_before(const region_view &r,
+                                             const ft_compact_block &b, unsigned at)
+    {
+        const uint4 low = *(const uint4 *)b.low, high = *(const uint4 *)b.high;
         unsigned n_low = 0, n_high = 0, n_both = 0;
 #pragma unroll
         for (unsigned i = 0; i < 4; i++) {
@@ -404,12 +498,8 @@ struct compact_view {
             n_high += __popc(h);
             n_both += __popc(l & h);
         }
-        const uint32_t places = at * r.width[0] + n_low * r.low_more +
-                                n_high * r.high_more + n_both * r.both_more;
-        const uint64_t place = ft_block_codes(&b) + places;
-        const uint32_t *w = bits + place / 32;
-        const uint32_t v = __funnelshift_r(w[0], w[1], place % 32);
-        return r.base[cls] + low_bits(v, r.widths >> 8 * cls & 0xff);
+        return at * r.width[0] + n_low * r.low_more + n_high * r.high_more +
+               n_both * r.both_more;
     }
 
     static __device__ unsigned word_of(uint4 v, unsigned i)

@@ -213,7 +213,7 @@ ft_status ft_cuda_launch(ft_cuda_engine *e, ft_slot *s, const ft_gpu_plan *plan,
     if (!plan->room)
         return launch_wide(e, s, q, err);
     s->tickets += q->n_queries; /* a team draws one with each query */
-    return e->kernels->search(&e->index, q, plan, s->stream, err);
+    return e->kernels->search(&e->index, q, plan, &s->launcher, s->stream, err);
 }
 
 /* Does the kernel read the grids from host memory itself? Each block of a team does. */

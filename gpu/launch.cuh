@@ -23,6 +23,7 @@ template <class View> struct kernels {
         unsigned threads;
         size_t bytes;         /* of shared memory */
         size_t finding_bytes; /* of device memory */
+        bool tells;           /* see ft_gpu_plan */
     };
 
     template <class Mem, int BLOCKS, bool CLUSTER> static variant make()
@@ -30,8 +31,11 @@ template <class View> struct kernels {
         static_assert((sizeof(Mem) + BLOCK_BYTES) * BLOCKS <= 228 * 1024,
                       "a multiprocessor's shared memory on compute capability 9.0");
         return {search<View, Mem, BLOCKS, CLUSTER, false>,
-                search<View, Mem, BLOCKS, CLUSTER, true>, Mem::THREADS, sizeof(Mem),
-                Mem::SPARING ? Mem::FINDINGS * sizeof(finding) : 0};
+                search<View, Mem, BLOCKS, CLUSTER, true>,
+                Mem::THREADS,
+                sizeof(Mem),
+                Mem::SPARING ? Mem::FINDINGS * sizeof(finding) : 0,
+                Mem::HASTY};
     }
 
     /* Threads and registers as they measured best. Queries share a multiprocessor,
@@ -108,6 +112,7 @@ template <class View> struct kernels {
         bool fits;
         p->n_teams = 0;
         p->finding_bytes = v.finding_bytes;
+        p->tells = v.tells;
         ft_status st = allow(v, p->cluster, &fits, err);
         if (st != FT_OK || !fits)
             return st;
@@ -129,14 +134,27 @@ template <class View> struct kernels {
     }
 
     static ft_status run(const ft_device_index *index, const ft_gpu_question *q,
-                         const ft_gpu_plan *plan, cudaStream_t stream, ft_error *err)
+                         const ft_gpu_plan *plan, ft_gpu_launcher *launcher,
+                         cudaStream_t stream, ft_error *err)
     {
         const variant v = of(plan);
+        const kernel k = q->phases ? v.timed : v.plain;
+        View view = View::of(index);
+        if (plan->for_latency && plan->cluster == 1) {
+            ft_gpu_question question = *q;
+            void *args[] = {&view, &question};
+            cudaKernelNodeParams p = {};
+            p.func = (void *)k;
+            p.gridDim = dim3(plan->n_teams);
+            p.blockDim = dim3(v.threads);
+            p.sharedMemBytes = (unsigned)v.bytes;
+            p.kernelParams = args;
+            return ft_gpu_launch_again(launcher, &p, stream, err);
+        }
         cudaLaunchAttribute attribute;
         const cudaLaunchConfig_t c =
             config(v, plan->cluster, plan->n_teams, &attribute, stream);
-        return FT_CUDA(err, cudaLaunchKernelEx(&c, q->phases ? v.timed : v.plain,
-                                               View::of(index), *q));
+        return FT_CUDA(err, cudaLaunchKernelEx(&c, k, view, *q));
     }
 
     /* A launch of WIDE_THREADS a block, with as many blocks as are at work at once. */

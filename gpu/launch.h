@@ -8,6 +8,7 @@
 
 #include "cuda.h"
 #include "device_index.h"
+#include "launcher.h"
 #include "question.h"
 
 enum { FT_GPU_FORMS = 3 };
@@ -23,9 +24,10 @@ typedef struct ft_gpu_kernels {
     /* Once an engine: tables that the layout needs. */
     ft_status (*make_tables)(ft_device_index *index, ft_error *err);
 
-    /* Launch the kernel of search.cuh. */
+    /* Launch the kernel of search.cuh; the launcher is the stream's. */
     ft_status (*search)(const ft_device_index *index, const ft_gpu_question *q,
-                        const ft_gpu_plan *plan, cudaStream_t stream, ft_error *err);
+                        const ft_gpu_plan *plan, ft_gpu_launcher *launcher,
+                        cudaStream_t stream, ft_error *err);
 
     /* Launch the grid-wide kernel of wide.cuh. */
     ft_status (*search_wide)(const ft_device_index *index, const ft_gpu_question *q,

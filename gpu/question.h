@@ -19,6 +19,7 @@ typedef struct ft_gpu_plan {
     bool for_latency; /* a block has a multiprocessor to itself */
     uint32_t n_teams; /* queries at a time */
     uint64_t finding_bytes; /* of device memory for a team's results, or 0 */
+    bool tells; /* a record's bytes are written last: who sees them can read it */
 } ft_gpu_plan;
 
 /* How beam i of the frontier after a step came about. */
@@ -27,7 +28,7 @@ typedef struct ft_gpu_trace {
     uint32_t beam; /* of the frontier before */
 } ft_gpu_trace;
 
-/* Where a query's wire record lies in the output. */
+/* Where a query's wire record lies in the output. bytes is never 0. */
 typedef struct ft_gpu_record {
     uint64_t at, bytes;
 } ft_gpu_record;

@@ -11,7 +11,8 @@
  *
  * Beams' pairs go to the warps in three ways: in turns of 32 (walk_turns), for latency
  * two turns at a time and the last without a queue (walk_in_haste), for throughput in
- * runs that are dealt out (walk_runs).
+ * runs that are dealt out (walk_runs). For latency a step of few pairs goes another way
+ * (step_at_once): a thread a pair, from the edge to the beam of the next step.
  *
  * What a step costs is mostly how many instructions follow each other in a warp, and
  * how many different ones: loops that run once or twice are not unrolled, and what is
@@ -49,6 +50,7 @@ template <class View, class Mem, bool TIMED> struct searcher {
     uint32_t query;
     double norm;                         /* of results of this step */
     uint32_t first_pair[Mem::LANE_EACH]; /* HASTY: the pairs before the lane's beams */
+    bool roomy;                          /* HASTY: for what a short step may find */
     long long lap_at; /* TIMED: the leading thread's clock at the last lap */
     unsigned long long laps[FT_N_PHASES];
 
@@ -79,7 +81,17 @@ template <class View, class Mem, bool TIMED> struct searcher {
 
     __device__ uint32_t *n_candidates(uint32_t step) const
     {
-        return &m.n_candidates[Mem::HASTY ? step % 2 : 0];
+        return &m.n_candidates[Mem::HASTY ? step % 3 : 0];
+    }
+
+    __device__ uint32_t *pairs(uint32_t step) const
+    {
+        return m.pairs[Mem::HASTY ? step % 2 : 0];
+    }
+
+    __device__ position<Mem::ROOM> &proposals(uint32_t step) const
+    {
+        return m.proposals[Mem::HASTY ? step % 2 : 0];
     }
 
     __device__ uint32_t *tokens_ahead(uint32_t step) const
@@ -105,7 +117,7 @@ template <class View, class Mem, bool TIMED> struct searcher {
         const uint64_t at = ((uint64_t)query * q.n_steps + step) * q.n_proposals;
         if (step < q.n_steps)
 #pragma unroll 1
-            for (uint32_t k = threadIdx.x - SETTLERS; k < q.n_proposals;
+            for (uint32_t k = threadIdx.x - Mem::SETTLERS; k < q.n_proposals;
                  k += Mem::FEEDERS) {
                 __pipeline_memcpy_async(&tokens_ahead(step)[k], q.tokens + at + k, 4);
                 __pipeline_memcpy_async(&logp_ahead(step)[k], q.logp + at + k, 4);
@@ -118,7 +130,7 @@ template <class View, class Mem, bool TIMED> struct searcher {
     {
         if (step < q.n_steps)
 #pragma unroll 1
-            for (uint32_t k = threadIdx.x - SETTLERS; k < q.n_proposals;
+            for (uint32_t k = threadIdx.x - Mem::SETTLERS; k < q.n_proposals;
                  k += Mem::FEEDERS)
                 fetch_code_of(view, tokens_ahead(step)[k], step, &raw_ahead()[k]);
         __pipeline_commit();
@@ -126,7 +138,7 @@ template <class View, class Mem, bool TIMED> struct searcher {
 
     static __device__ bool feeds()
     {
-        return threadIdx.x >= SETTLERS;
+        return threadIdx.x >= Mem::SETTLERS;
     }
 
     /* A barrier of the feeders alone. */
@@ -135,21 +147,28 @@ template <class View, class Mem, bool TIMED> struct searcher {
         second_barrier(Mem::FEEDERS);
     }
 
-    /* What the feeders do between two steps: the proposals of position `step` take the
-     * place of the last one's, which nobody in the block needs any more; the next ones
-     * are sent for. So are the bins made ready, which were read before. */
-    __device__ void feed(uint32_t step)
+    /* The feeders make the bins ready, which were read before. */
+    __device__ void clear_all_bins()
     {
-        const uint32_t *tokens = tokens_ahead(step);
-        const float *logp = logp_ahead(step);
-        const unsigned me = threadIdx.x - SETTLERS;
-        uint32_t best = 0, worst = ~0u;
-        m.proposals.clear(me, Mem::FEEDERS);
+        const unsigned me = threadIdx.x - Mem::SETTLERS;
 #pragma unroll 1
         for (unsigned i = me; i < BINS; i += Mem::FEEDERS)
             m.select.bins[i] = m.select.ends[i] = 0;
         if (me == 0)
             m.candidate_cut = m.finding_cut = BINS;
+    }
+
+    /* What the feeders do between two steps: the proposals of position `step` take the
+     * place of earlier ones, which nobody in the block needs any more; the next ones
+     * are sent for. */
+    __device__ void feed(uint32_t step)
+    {
+        const uint32_t *tokens = tokens_ahead(step);
+        const float *logp = logp_ahead(step);
+        const unsigned me = threadIdx.x - Mem::SETTLERS;
+        uint32_t best = 0, worst = ~0u;
+        position<Mem::ROOM> &to = proposals(step);
+        to.clear(me, Mem::FEEDERS);
         __pipeline_wait_prior(0);
         feeders_sync();
 #pragma unroll 1
@@ -160,7 +179,7 @@ template <class View, class Mem, bool TIMED> struct searcher {
             uint32_t code = FT_NO_TOKEN;
             if (tokens[k] != FT_NO_TOKEN && logp[k] > q.token_threshold)
                 code = fetched_code_of(view, tokens[k], step, raw_ahead()[k]);
-            m.proposals.insert(k, tokens[k], code, logp[k]);
+            to.insert(k, tokens[k], code, logp[k]);
             if (code == FT_NO_TOKEN)
                 continue;
             if (Mem::HASTY && step == 0)
@@ -172,8 +191,8 @@ template <class View, class Mem, bool TIMED> struct searcher {
         best = warp_max(best);
         worst = ~warp_max(~worst);
         if (threadIdx.x % 32 == 0) {
-            atomicMax(&m.proposals.best, best);
-            atomicMin(&m.proposals.worst, worst);
+            atomicMax(&to.best, best);
+            atomicMin(&to.worst, worst);
         }
         if (Mem::AHEAD > 1)
             fetch_codes(step + 1);
@@ -226,23 +245,23 @@ template <class View, class Mem, bool TIMED> struct searcher {
 #pragma unroll
         for (int i = 0; i < N; i++) {
             if (first + i < n_beams)
-                m.pairs[first + i] = before;
+                m.pairs[0][first + i] = before;
             before += n[i];
         }
         note_sums(step, best, worst);
         if (threadIdx.x == 0)
-            m.pairs[n_beams] = total;
+            m.pairs[0][n_beams] = total;
     }
 
     /* The pairs of the first n_beams beams. HASTY: each warp counts for itself,
      * which spares them all a barrier. */
-    __device__ uint32_t total_pairs(uint32_t n_beams)
+    __device__ uint32_t total_pairs(uint32_t step, uint32_t n_beams)
     {
         if constexpr (!Mem::HASTY)
-            return m.pairs[n_beams];
+            return m.pairs[0][n_beams];
         const unsigned first = threadIdx.x % 32 * Mem::LANE_EACH;
         uint32_t n[Mem::LANE_EACH], sum = 0;
-        memcpy(n, __builtin_assume_aligned(&m.pairs[first], 16), sizeof n);
+        memcpy(n, __builtin_assume_aligned(&pairs(step)[first], 16), sizeof n);
 #pragma unroll
         for (int i = 0; i < Mem::LANE_EACH; i++) {
             n[i] = first + i < n_beams ? n[i] : 0;
@@ -259,7 +278,7 @@ template <class View, class Mem, bool TIMED> struct searcher {
     }
 
     /* Make ready for a step whose beams are there. A barrier of the team lies behind.
-     * HASTY: what is reset here is used behind the next barrier. */
+     * HASTY: what is reset here was read before that, and is used behind the next. */
     __device__ void begin_step(uint32_t step, uint32_t n_beams)
     {
         enum {
@@ -268,11 +287,15 @@ template <class View, class Mem, bool TIMED> struct searcher {
         if (threadIdx.x == 0) {
             *n_candidates(step + Mem::HASTY) = 0;
             m.n_kept = m.n_border = m.select.n_list = 0;
-            m.best_sum[(step + 1) % 2] = 0;
-            m.worst_sum[(step + 1) % 2] = ~0u;
+            if (!Mem::HASTY) {
+                m.best_sum[(step + 1) % 2] = 0;
+                m.worst_sum[(step + 1) % 2] = ~0u;
+            }
         }
-        if (Mem::HASTY)
+        if (Mem::HASTY) {
+            scout(step, n_beams);
             return;
+        }
         if (n_beams > 32 * WARP_EACH)
             count_pairs<EACH>(step, n_beams, [&](uint32_t sum, uint32_t *total) {
                 return sum_before(m.select.warp_sums, sum, total);
@@ -287,13 +310,42 @@ template <class View, class Mem, bool TIMED> struct searcher {
     }
 
     /* Sums of the step in bins. */
-    __device__ scale sum_scale(uint32_t step) const
+    __device__ scale sum_scale(uint32_t step, uint32_t n_beams) const
     {
-        const float best =
-            key_float(m.best_sum[step % 2]) + key_float(m.proposals.best);
-        const float worst =
-            key_float(m.worst_sum[step % 2]) + key_float(m.proposals.worst);
+        uint32_t high, low;
+        if constexpr (Mem::HASTY) {
+            high = 0;
+            low = ~0u;
+#pragma unroll
+            for (int i = 0; i < Mem::LANE_EACH; i++) {
+                const uint32_t b = threadIdx.x % 32 + 32 * i;
+                if (b >= n_beams)
+                    continue;
+                const uint32_t key = ft_float_key(beams(step)[b].sum);
+                high = max(high, key);
+                low = min(low, key);
+            }
+            high = warp_max(high);
+            low = ~warp_max(~low);
+        } else {
+            high = m.best_sum[step % 2];
+            low = m.worst_sum[step % 2];
+        }
+        const float best = key_float(high) + key_float(proposals(step).best);
+        const float worst = key_float(low) + key_float(proposals(step).worst);
         return scale::over(best, fmaxf(worst, q.sentence_threshold));
+    }
+
+    /* HASTY: what is stored of the beams' children is two accesses away. The scouts,
+     * who have few pairs or none in a short step, go ahead. */
+    __device__ void scout(uint32_t step, uint32_t n_beams) const
+    {
+        const uint32_t b = threadIdx.x - (uint32_t)(Mem::SETTLERS - Mem::ROOM);
+        if (b >= Mem::ROOM || b >= n_beams)
+            return;
+        const beam at = beams(step)[b];
+        if (!by_proposal(at.n_children))
+            fetch_visit_of(view, at.first, step);
     }
 
     /* The child of a hub with a token, as a place among its children; FT_NO_TOKEN if
@@ -314,12 +366,12 @@ template <class View, class Mem, bool TIMED> struct searcher {
 #pragma unroll 1
         while (n > 32) {
             const uint32_t each = (n + 31) / 32, at = lo + lane * each;
-            const bool below = lane * each < n && m.pairs[at] <= x;
+            const bool below = lane * each < n && m.pairs[0][at] <= x;
             const uint32_t i = __popc(__ballot_sync(~0u, below)) - 1;
             lo += i * each;
             n = min(each, n - i * each);
         }
-        const bool below = lane < n && m.pairs[lo + lane] <= x;
+        const bool below = lane < n && m.pairs[0][lo + lane] <= x;
         return lo + __popc(__ballot_sync(~0u, below)) - 1;
     }
 
@@ -346,10 +398,10 @@ template <class View, class Mem, bool TIMED> struct searcher {
             return there ? first + __popc(here) : first;
         }
         const uint32_t first = beam_of(x, n_beams), next = first + 1 + lane;
-        const uint32_t start = next < n_beams ? m.pairs[next] - x : ~0u;
+        const uint32_t start = next < n_beams ? m.pairs[0][next] - x : ~0u;
         const unsigned starts = warp_or(start < 32 ? 1u << start : 0);
         const uint32_t mine = first + __popc(starts & to_lane);
-        *child = there ? x + lane - m.pairs[mine] : 0;
+        *child = there ? x + lane - m.pairs[0][mine] : 0;
         return there ? mine : first;
     }
 
@@ -363,20 +415,21 @@ template <class View, class Mem, bool TIMED> struct searcher {
             const bool hub = by_proposal(b.n_children);
             const uint32_t code =
                 edge_of(view, b.first + (hub ? 0 : child), step, asks, hint);
-            const uint32_t proposed = m.proposals.entries[hub ? child : 0].code;
+            const uint32_t proposed = proposals(step).entries[hub ? child : 0].code;
             *hint = hub ? (unsigned)SEARCH_HUB : *hint;
             return hub ? proposed : code;
         }
         if (by_proposal(b.n_children)) {
             *hint = SEARCH_HUB;
-            return m.proposals.entries[child].code;
+            return proposals(step).entries[child].code;
         }
         return edge_of(view, b.first + child, step, asks, hint);
     }
 
-    __device__ bool may_match(uint32_t code, unsigned hint) const
+    __device__ bool may_match(uint32_t code, unsigned hint, uint32_t step) const
     {
-        return hint == SEARCH_HUB ? code != FT_NO_TOKEN : m.proposals.may_have(code);
+        return hint == SEARCH_HUB ? code != FT_NO_TOKEN
+                                  : proposals(step).may_have(code);
     }
 
     /* Those of the pairs x .. x + 31, below `to`, that may match, a lane each; and of
@@ -400,7 +453,7 @@ template <class View, class Mem, bool TIMED> struct searcher {
                 code_at(beams(step)[of[i]], e[i].child, step, all_flags, &hint[i]);
 #pragma unroll
         for (int i = 0; i < N; i++) {
-            match[i] = x + i * round + lane < to && may_match(e[i].code, hint[i]);
+            match[i] = x + i * round + lane < to && may_match(e[i].code, hint[i], step);
             e[i].beam_hint = of[i] | hint[i] << 16;
         }
     }
@@ -437,7 +490,7 @@ template <class View, class Mem, bool TIMED> struct searcher {
     {
         const volatile Mem &now = m;
         const bool room =
-            now.n_candidates[Mem::HASTY ? step % 2 : 0] + THREADS <= Mem::CANDIDATES &&
+            now.n_candidates[Mem::HASTY ? step % 3 : 0] + THREADS <= Mem::CANDIDATES &&
             now.n_findings + THREADS <= Mem::FINDINGS;
         return __shfl_sync(~0u, room, 0);
     }
@@ -451,20 +504,21 @@ template <class View, class Mem, bool TIMED> struct searcher {
         bool as_beam = false, as_result = false;
         int bin = 0;
         uint64_t node = 0;
-        uint32_t proposal = m.proposals.END, token = 0;
+        const position<Mem::ROOM> &proposed = proposals(step);
+        uint32_t proposal = proposed.END, token = 0;
         float logp = 0, sum = 0;
         if (there)
-            proposal = m.proposals.find(e.code, &logp);
+            proposal = proposed.find(e.code, &logp);
         const uint32_t parent = e.beam_hint & 0xffff;
         unsigned hint = e.beam_hint >> 16;
-        bool admitted = proposal != m.proposals.END;
+        bool admitted = proposal != proposed.END;
         const beam b = beams(step)[parent];
         if (admitted && hint == SEARCH_HUB) {
             hint = EDGE_UNKNOWN;
             admitted = proposal == e.child; /* else another one stands for the token */
             if (admitted)
                 e.child = search_hub(view, b.first, b.n_children,
-                                     m.proposals.tokens[proposal], step);
+                                     proposed.tokens[proposal], step);
             admitted = admitted && e.child != FT_NO_TOKEN;
         }
         if (admitted) {
@@ -477,7 +531,7 @@ template <class View, class Mem, bool TIMED> struct searcher {
             as_beam = step + 1 < q.n_steps && bin <= m.candidate_cut;
             as_result = bin <= m.finding_cut && (double)sum * norm >= m.finding_bound;
             if (as_beam || as_result) {
-                token = m.proposals.tokens[proposal];
+                token = proposed.tokens[proposal];
                 const unsigned flags = flags_of(view, node, step, hint);
                 as_beam = as_beam && (flags & FT_NODE_HAS_CHILDREN);
                 as_result = as_result && (flags & FT_NODE_TERMINAL);
@@ -571,11 +625,11 @@ template <class View, class Mem, bool TIMED> struct searcher {
     {
         const unsigned lane = threadIdx.x % 32;
         const uint32_t next = *first + 1 + lane;
-        const uint32_t start = next < n_beams ? m.pairs[next] - x : ~0u;
+        const uint32_t start = next < n_beams ? m.pairs[0][next] - x : ~0u;
         const unsigned starts = warp_or(start < 32 ? 1u << start : 0);
         const uint32_t mine = *first + __popc(starts & ((2u << lane) - 1));
         const bool there = x + lane < to;
-        *child = there ? x + lane - m.pairs[mine] : 0;
+        *child = there ? x + lane - m.pairs[0][mine] : 0;
         const uint32_t of = there ? mine : *first;
         *first += __popc(__ballot_sync(~0u, start <= 32));
         return of;
@@ -593,14 +647,14 @@ template <class View, class Mem, bool TIMED> struct searcher {
         const beam &b = beams(r.step)[of];
         unsigned hint = SEARCH_HUB;
         if (by_proposal(b.n_children))
-            e[0].code = m.proposals.entries[e[0].child].code;
+            e[0].code = proposals(r.step).entries[e[0].child].code;
         else if (ALL)
             e[0].code = edge_of(view, b.first + e[0].child, r.step, ASK_FLAGS, &hint);
         else
             e[0].code = lean_edge_of(view, b.first + e[0].child, r.level, &hint);
         e[0].beam_hint = of | hint << 16;
         const bool match[1] = {r.x + threadIdx.x % 32 < r.to &&
-                               may_match(e[0].code, hint)};
+                               may_match(e[0].code, hint, r.step)};
         push(queue, n_queued, e, match);
         if (threadIdx.x % 32 == 0) {
             r.x += 32;
@@ -850,7 +904,7 @@ template <class View, class Mem, bool TIMED> struct searcher {
             m.candidate_cut = min(m.candidate_cut, as_beam);
             m.finding_cut = (int)m.select.border;
         }
-        const float best = key_float(m.proposals.best);
+        const float best = key_float(proposals(step).best);
         uint32_t alive = 0;
 #pragma unroll 1
         for (uint32_t b = threadIdx.x; b < n_beams; b += THREADS)
@@ -863,15 +917,20 @@ template <class View, class Mem, bool TIMED> struct searcher {
         return m.n_alive;
     }
 
-    /* All pairs of the step that are worth it. */
-    __device__ void extend(uint32_t step, uint32_t n_beams, const scale &bins)
+    /* From so many pairs on a look at the bound may pay. */
+    __device__ uint32_t few_pairs() const
     {
-        uint32_t total = total_pairs(n_beams);
+        return (all.size > 1 ? 8 : 64) * THREADS * all.size;
+    }
+
+    /* All pairs of the step, `total`, that are worth it. */
+    __device__ void extend(uint32_t step, uint32_t n_beams, uint32_t total,
+                           const scale &bins)
+    {
         const uint32_t round = THREADS * all.size;
         /* Asked for of many pairs, most flags would be asked for in vain. */
         const bool all_flags = total <= 2 * round;
-        /* From so many pairs on a look at the bound may pay. */
-        const uint32_t few = (all.size > 1 ? 8 : 64) * round;
+        const uint32_t few = few_pairs();
         uint32_t done = 0, to = total / (SAMPLE * SAMPLE);
         for (;;) {
             to = total - done < few ? total : max(to, done + round);
@@ -881,7 +940,7 @@ template <class View, class Mem, bool TIMED> struct searcher {
                 return;
             n_beams = limit(step, n_beams, bins);
             lap(FT_PHASE_PRUNING);
-            total = total_pairs(n_beams);
+            total = total_pairs(step, n_beams);
             if (done >= total)
                 return;
             to = min(total, SAMPLE * done);
@@ -892,6 +951,16 @@ template <class View, class Mem, bool TIMED> struct searcher {
     __device__ void note_trace(uint32_t step, uint32_t at, const candidate &c)
     {
         trace[(uint64_t)step * q.beam + at] = {c.token, c.beam};
+    }
+
+    /* Beam `at` of the frontier after this step, in every block. */
+    __device__ void put_beam(uint32_t step, uint32_t at, const beam &b)
+    {
+#pragma unroll 1
+        for (unsigned to = 0; to < all.size; to++)
+            all.at(beams(step + 1), to)[at] = b;
+        if constexpr (Mem::HASTY)
+            pairs(step + 1)[at] = pairs_of(b.n_children);
     }
 
     /* Candidate i becomes beam `at` of the next frontier, in every block. Where there
@@ -907,12 +976,8 @@ template <class View, class Mem, bool TIMED> struct searcher {
             note_trace(step, at, c);
             memcpy(&m.candidates[i], &b, sizeof b);
         } else {
-#pragma unroll 1
-            for (unsigned to = 0; to < all.size; to++)
-                all.at(beams(step + 1), to)[at] = b;
+            put_beam(step, at, b);
         }
-        if constexpr (Mem::HASTY)
-            m.pairs[at] = pairs_of(b.n_children);
     }
 
     /* Of the team's candidates the best B stay: m.kept is this block's, best bin first
@@ -946,9 +1011,10 @@ template <class View, class Mem, bool TIMED> struct searcher {
 
     /* The team's best B candidates become the frontier of every block, about best
      * first; while some threads wait for their children, the others make ready the next
-     * position's proposals. Returns how many. Where all candidates stay, their order is
-     * left as it is, but for the first step's, whose children can be many. */
-    __device__ uint32_t prune(uint32_t step, const scale &bins)
+     * position's proposals, unless that is done. Returns how many. Where all candidates
+     * stay, their order is left as it is, but for the first step's, whose children can
+     * be many. */
+    __device__ uint32_t prune(uint32_t step, const scale &bins, bool fed = false)
     {
         uint32_t total = *n_candidates(step), earlier = 0;
         if (Mem::AHEAD == 1 && feeds()) {
@@ -975,17 +1041,15 @@ template <class View, class Mem, bool TIMED> struct searcher {
         const auto kept = [&](uint32_t i) -> uint32_t {
             return all_stay ? i | (earlier + i) << 16 : m.kept[i];
         };
+        if (Mem::HASTY)
+            roomy = m.n_findings + Mem::SETTLERS <= Mem::FINDINGS;
 #pragma unroll 1
         for (uint32_t i = threadIdx.x; i < n; i += THREADS)
             settle(kept(i) & 0xffff, kept(i) >> 16, step);
         if (feeds()) {
-            if constexpr (Mem::HASTY) {
-                const uint32_t i = threadIdx.x - SETTLERS;
-                const uint32_t key =
-                    i < n ? ft_float_key(m.candidates[kept(i) & 0xffff].sum) : 0;
-                note_sums(step + 1, key, i < n ? key : ~0u);
-            }
-            feed(step + 1);
+            clear_all_bins();
+            if (!fed)
+                feed(step + 1);
         }
         lap(FT_PHASE_EXPANSION);
         all.arrive();
@@ -1006,6 +1070,100 @@ template <class View, class Mem, bool TIMED> struct searcher {
         }
         lap(FT_PHASE_SYNC);
         return min(total, q.beam);
+    }
+
+    /* HASTY: look at pair x + lane, of the step's n_pairs; what is found becomes a beam
+     * of the next step at once, in the place where it is put down as a candidate.
+     * Returns whether there may be no room for the next step's results. */
+    __device__ bool look_at_once(uint32_t x, uint32_t n_pairs, uint32_t step,
+                                 uint32_t n_beams)
+    {
+        const position<Mem::ROOM> &proposed = proposals(step);
+        uint32_t child;
+        const uint32_t parent = locate(x, n_pairs, n_beams, &child);
+        const beam b = beams(step)[parent];
+        bool there = x + threadIdx.x % 32 < n_pairs;
+        const bool hub = by_proposal(b.n_children);
+        if (hub) { /* the child is a proposal's number */
+            float logp;
+            there =
+                there && proposed.find(proposed.entries[child].code, &logp) == child;
+            child = there ? search_hub(view, b.first, b.n_children,
+                                       proposed.tokens[child], step)
+                          : FT_NO_TOKEN;
+            there = child != FT_NO_TOKEN;
+            child = there ? child : 0;
+        }
+        const uint64_t node = b.first + child;
+        const auto seen = visit_of(view, node, step);
+        bool admitted = there && proposed.may_have(seen.code);
+        lap(FT_PHASE_EXPANSION);
+        if (!__any_sync(~0u, admitted))
+            return false;
+        float logp = 0, sum = 0;
+        uint32_t proposal = proposed.END, token = 0;
+        if (admitted)
+            proposal = proposed.find(seen.code, &logp);
+        admitted = proposal != proposed.END &&
+                   ft_admit(b.sum, logp, q.token_threshold, q.sentence_threshold, &sum);
+        ft_range children = {0, 0};
+        bool as_beam = false, as_result = false;
+        if (admitted) {
+            const unsigned flags = seen.flags(view, node, step);
+            token = proposed.tokens[proposal];
+            as_beam = step + 1 < q.n_steps && (flags & FT_NODE_HAS_CHILDREN);
+            as_result =
+                (flags & FT_NODE_TERMINAL) && (double)sum * norm >= m.finding_bound;
+            if (as_beam)
+                children = seen.children(view, node, step);
+        }
+        if (q.stats && admitted)
+            atomicAdd(&m.n_admitted, 1ull);
+        uint32_t c, f;
+        take_places(n_candidates(step), as_beam, &c, &m.n_findings, as_result, &f);
+        if (as_beam) {
+            const candidate found = {sum, child, token, parent};
+            m.candidates[c] = found;
+            if (c < q.beam) {
+                fetch_edges_of(view, children.first, step + 1);
+                put_beam(step, c, {children.first, (uint32_t)children.count, sum});
+                note_trace(step, c, found);
+            }
+        }
+        if (as_result)
+            findings()[f] = finding::of(sum, token, place_of(view, node), step, parent);
+        lap(FT_PHASE_VALIDATION);
+        return as_result && f + 1 + Mem::SETTLERS > Mem::FINDINGS;
+    }
+
+    /* HASTY: a step of so few pairs that a settler has one at most. Meanwhile the
+     * feeders make ready the next position's proposals, so that the step takes one
+     * barrier where all candidates stay. Returns how many beams there are then. */
+    __device__ uint32_t step_at_once(uint32_t step, uint32_t n_beams, uint32_t n_pairs)
+    {
+        const bool last = step + 1 == q.n_steps;
+        const uint32_t x = threadIdx.x / 32 * 32;
+        bool tight = false;
+        if (feeds()) {
+            if (!last)
+                feed(step + 1);
+        } else if (x < n_pairs) {
+            tight = look_at_once(x, n_pairs, step, n_beams);
+        }
+        roomy = !__syncthreads_or(tight);
+        lap(FT_PHASE_SYNC);
+        if (q.stats && threadIdx.x == 0)
+            m.n_probes += n_pairs;
+        const uint32_t n = last ? 0 : *n_candidates(step);
+        /* The first step's can have many children: see prune(). */
+        if (n <= q.beam && (step > 0 || total_pairs(step + 1, n) < few_pairs()))
+            return n;
+        const scale bins = sum_scale(step, n_beams);
+#pragma unroll 1
+        for (uint32_t i = threadIdx.x; i < n; i += THREADS)
+            atomicAdd(&m.select.bins[bins.bin(m.candidates[i].sum)], 1u);
+        __syncthreads();
+        return prune(step, bins, true);
     }
 
     __device__ void note_stats(uint32_t step, uint32_t n_beams, uint32_t n_kept,
@@ -1124,13 +1282,14 @@ template <class View, class Mem, bool TIMED> struct searcher {
      * another's memory. */
     __device__ uint32_t answer()
     {
+        __pipeline_wait_prior(0); /* for what a query that ends early had sent for */
         result *best = reinterpret_cast<result *>(m.candidates);
         scale scores;
         const uint32_t n = gather_results(best, &scores);
         const uint32_t ticket = *all.at(&m.ticket, 0);
         lap(FT_PHASE_PRUNING);
         const uint32_t to = min(m.slice_to, n), from = min(m.slice_from, to);
-        uint32_t *order = m.pairs, *lengths = m.kept; /* of the slice, ascending */
+        uint32_t *order = m.pairs[0], *lengths = m.kept; /* of the slice, ascending */
 #pragma unroll 1
         for (uint32_t base = from; base < to; base += THREADS / RANKERS) {
             const uint32_t i = base + threadIdx.x / RANKERS;
@@ -1169,10 +1328,16 @@ template <class View, class Mem, bool TIMED> struct searcher {
         }
         __syncthreads();
         const uint64_t record = query * q.record_bytes;
-        if (all.rank == 0 && threadIdx.x == 0)
-            q.records[query] = {record, 8 + 16ull * n + 4ull * n_tokens};
+        const uint64_t bytes = 8 + 16ull * n + 4ull * n_tokens;
+        if (!Mem::HASTY && all.rank == 0 && threadIdx.x == 0)
+            q.records[query] = {record, bytes};
         write_record(q.out + record, best, n, n - to, to - from, order, lengths,
                      earlier, total);
+        if (Mem::HASTY && threadIdx.x == 0) { /* a barrier lies behind: it tells */
+            q.records[query].at = record;
+            __threadfence_system();
+            q.records[query].bytes = bytes;
+        }
         lap(FT_PHASE_SYNC);
         return ticket;
     }
@@ -1247,10 +1412,10 @@ template <class View, class Mem, bool TIMED> struct searcher {
             m.n_probes = m.n_admitted = 0;
             m.n_findings = 0;
             m.finding_bound = -INFINITY;
-            m.best_sum[0] = Mem::HASTY ? ft_float_key(0) : 0;
-            m.worst_sum[0] = Mem::HASTY ? ft_float_key(0) : ~0u;
+            m.best_sum[0] = 0;
+            m.worst_sum[0] = ~0u;
             if (Mem::HASTY)
-                m.pairs[0] = pairs_of((uint32_t)r.count);
+                pairs(0)[0] = pairs_of((uint32_t)r.count);
             m.best_score = 0;
             m.worst_score = ~0u;
             m.slice_from = m.slice_to = ~0u;
@@ -1258,18 +1423,27 @@ template <class View, class Mem, bool TIMED> struct searcher {
         if (feeds()) {
             __pipeline_wait_prior(0);
             fetch_codes(0);
+            clear_all_bins();
             feed(0);
         }
         all.wait();
+        roomy = true;
         uint32_t n_beams = 1;
         for (uint32_t step = 0; step < q.n_steps && n_beams; step++) {
             const long long start = clock64();
             norm = q.norm[step + 1];
             begin_step(step, n_beams);
             lap(FT_PHASE_SYNC);
-            const scale bins = sum_scale(step);
-            extend(step, n_beams, bins);
-            const uint32_t n_kept = step + 1 < q.n_steps ? prune(step, bins) : 0;
+            const uint32_t n_pairs = total_pairs(step, n_beams);
+            uint32_t n_kept = 0;
+            if (Mem::HASTY && n_pairs <= Mem::SETTLERS && roomy) {
+                n_kept = step_at_once(step, n_beams, n_pairs);
+            } else {
+                const scale bins = sum_scale(step, n_beams);
+                extend(step, n_beams, n_pairs, bins);
+                if (step + 1 < q.n_steps)
+                    n_kept = prune(step, bins);
+            }
             note_stats(step, n_beams, n_kept, start);
             if (Mem::HASTY && q.stats)
                 __syncthreads(); /* before the next step counts */
@@ -1298,10 +1472,8 @@ __global__ void __launch_bounds__(Mem::THREADS, BLOCKS)
                               ? m.trace
                               : q.trace + (uint64_t)number * q.n_steps * q.beam;
     searcher<View, Mem, TIMED> s = {view, q, m, all, trace};
-    for (uint32_t query = number; query < q.n_queries;) {
+    for (uint32_t query = number; query < q.n_queries;)
         query = s.run(query);
-        __pipeline_wait_prior(0); /* what a query that ended early had sent for */
-    }
 }
 
 } // namespace ft

@@ -31,6 +31,7 @@ void ft_slot_close(ft_slot *s)
     for (ft_gpu_room *r : on_device)
         ft_room_free_on_device(r);
     free(s->copies.list);
+    ft_gpu_launcher_close(&s->launcher);
     if (s->stream)
         cudaStreamDestroy(s->stream);
     *s = {};
@@ -185,6 +186,9 @@ ft_status ft_slot_ask(ft_slot *s, const ft_gpu_grids *grids,
     if (st != FT_OK)
         return st;
     void *out = out_on_device ? s->device_out.memory : s->pinned_out.mapped;
+    s->told = plan->tells && !out_on_device && !steps && !phases;
+    if (s->told)
+        memset(s->pinned_out.memory, 0, sizeof(ft_gpu_record) * n);
     *q = {};
     q->tokens = grids->tokens;
     q->logp = grids->logp;
@@ -220,9 +224,27 @@ ft_status ft_slot_fetch(ft_slot *s, bool wanted, ft_error *err)
                : st;
 }
 
+/* A kernel that failed tells nothing, so the stream is asked now and then. */
+static ft_status wait_to_be_told(const ft_slot *s, ft_error *err)
+{
+    enum { LOOKS = 1 << 16 };
+    const ft_gpu_record *records = (const ft_gpu_record *)s->pinned_out.memory;
+    for (uint32_t i = 0, looks = 0; i < s->n_queries;) {
+        if (__atomic_load_n(&records[i].bytes, __ATOMIC_ACQUIRE)) {
+            i++;
+        } else if (++looks % LOOKS == 0) {
+            const cudaError_t e = cudaStreamQuery(s->stream);
+            if (e != cudaErrorNotReady)
+                return FT_CUDA(err, cudaStreamSynchronize(s->stream));
+        }
+    }
+    return FT_OK;
+}
+
 ft_status ft_slot_wait(ft_slot *s, ft_error *err)
 {
-    return FT_CUDA(err, cudaStreamSynchronize(s->stream));
+    return s->told ? wait_to_be_told(s, err)
+                   : FT_CUDA(err, cudaStreamSynchronize(s->stream));
 }
 
 ft_status ft_slot_gather(ft_slot *s, ft_pool *pool, ft_results *out, ft_error *err)

@@ -31,6 +31,7 @@
  *
  *     fetch_code(token, step, &to), code(token, step, fetched)
  *     fetch_edges(first child, step), fetch_children(parent, step)
+ *     fetch_visit(first child, step): what visit() reads, behind fetch_edges
  *     fetch_top(code)              the root's child with that code
  */
 #ifndef FT_GPU_VIEWS_CUH
@@ -183,6 +184,49 @@ static __device__ auto fetch_edges_of(const View &view, uint64_t first, uint32_t
 template <class View, class... None>
 static __device__ void fetch_edges_of(const View &, uint64_t, uint32_t, None...)
 {
+}
+
+template <class View>
+static __device__ auto fetch_visit_of(const View &view, uint64_t first, uint32_t step)
+    -> decltype(view.fetch_visit(first, step))
+{
+    view.fetch_visit(first, step);
+}
+
+template <class View, class... None>
+static __device__ void fetch_visit_of(const View &, uint64_t, uint32_t, None...)
+{
+}
+
+/* What a search asks of a child: the code, and later, maybe, the rest. */
+struct visited {
+    uint32_t code;
+
+    template <class View>
+    __device__ unsigned flags(const View &view, uint64_t node, uint32_t step) const
+    {
+        return view.flags(node, step);
+    }
+
+    template <class View>
+    __device__ ft_range children(const View &view, uint64_t node, uint32_t step) const
+    {
+        return view.children(node, step + 1);
+    }
+};
+
+template <class View>
+static __device__ auto visit_of(const View &view, uint64_t child, uint32_t step)
+    -> decltype(view.visit(child, step))
+{
+    return view.visit(child, step);
+}
+
+template <class View, class... None>
+static __device__ visited visit_of(const View &view, uint64_t child, uint32_t step,
+                                   None...)
+{
+    return {view.code_of(child, step)};
 }
 
 template <class View>

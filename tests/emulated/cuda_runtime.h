@@ -48,6 +48,10 @@ static inline int __syncthreads_or(int any)
     return emulated::sync_block(any);
 }
 
+static inline void __threadfence_system()
+{
+}
+
 static inline void __syncwarp()
 {
     emulated::sync_warp();

@@ -34,7 +34,7 @@ namespace
 enum {
     STACK = 64 << 10,
     CANARY = 64,
-    SETTLERS = 128 /* as gpu/block_memory.cuh has them; the others are feeders */
+    SETTLERS = 128 /* of most of gpu/block_memory.cuh; the others are feeders */
 };
 
 struct barrier {

@@ -29,6 +29,8 @@ static const shape small[] = {
      .terminal = true},
     {"crowds", 400000, 1000, 3, 3, 128, 1, 128, 100, 0, -INFINITY, -INFINITY, 1,
      .holes = true},
+    {"many ends", 60000, 12, 14, 14, 16, 2, 100, 128, 0, -INFINITY, -INFINITY, 1,
+     .holes = true},
 };
 
 static const shape large[] = {

@@ -235,6 +235,8 @@ static void corners(void)
          5, 0, false, false, false},
         {"a query alone, 40 steps", 5000, 20, 30, 40, 30, 1, 40, 40, 5, none, none, 1,
          0, false, false, false},
+        {"a query alone, many ends", 60000, 12, 14, 14, 16, 1, 100, 128, 0, none, none,
+         1, 0, false, true, false},
         {"1024 steps", 5000, 20, 30, 1024, 30, 2, 40, 40, 5, none, none, 1, 0, false,
          false, false},
         {"K of 65536", 90000, 80000, 4, 4, 65536, 1, 300, 300, 0, none, none, 5, 0,
@@ -253,7 +255,7 @@ static void corners(void)
          5, 0, false, true, false},
     };
     for (uint32_t i = 0; i < sizeof all / sizeof *all; i++)
-        run(&all[i], 31 + i, i == 0 || i == 12 ? 100 : 2, i % 2);
+        run(&all[i], 31 + i, i == 0 || i == 13 ? 100 : 2, i % 2);
 }
 
 int main(int argc, char **argv)
