@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Nodes are numbered level by level, so a level is a range of numbers that threads
- * visit in pieces, and what they meet becomes bits: a bit vector a level, in pages that
- * are made where they are needed, because tokens may be large and few.
+ * visit in pieces, and what they meet becomes bits. They are in small pages, made where
+ * they are needed and found by a hash: tokens may be large and few.
  */
 #include "baseline/token_sets.h"
 
@@ -14,41 +14,79 @@
 #include "trie/parallel.h"
 
 enum {
-    PAGE_BITS = 1 << 16,
+    PAGE_BITS = 1 << 10,
     PAGE_WORDS = PAGE_BITS / 64,
     PIECE_NODES = 1 << 14,
     RUN_LABELS = 1024
 };
 
 typedef struct page {
+    struct page *next; /* in the slot */
+    uint64_t number;
     _Atomic uint64_t words[PAGE_WORDS];
 } page;
 
 typedef struct marks {
     const ft_trie *trie;
-    uint64_t n_pages; /* of a position */
-    _Atomic(page *) *pages;
+    uint64_t n_numbers; /* of pages, a position */
+    _Atomic(page *) *slots;
+    unsigned shift; /* hash >> shift is a slot */
+    _Atomic uint64_t n_pages;
     _Atomic uint8_t *ends;
     uint64_t first;              /* node of the level at hand */
     uint32_t level;              /* which is its children's position, too */
     _Atomic uint64_t n_children; /* of the level, but for those in tails */
 } marks;
 
-static page *add_page(_Atomic(page *) *at, ft_error *err)
+/* No more slots than nodes or than numbers of pages; two at least, for a shift. */
+static ft_status open_slots(marks *m, ft_error *err)
 {
-    page *fresh = ft_new(page, err), *other = NULL;
-    if (fresh && !atomic_compare_exchange_strong(at, &other, fresh)) {
-        free(fresh); /* another thread was faster */
-        return other;
-    }
+    const ft_trie *t = m->trie;
+    m->n_numbers = t->max_token / PAGE_BITS + UINT64_C(1);
+    const uint64_t all = t->depth * m->n_numbers; /* both have 32 bits */
+    const unsigned log = ft_bit_width((all < t->n_nodes ? all : t->n_nodes) | 2) - 1;
+    m->shift = 64 - log;
+    m->slots = ft_calloc(UINT64_C(1) << log, sizeof *m->slots, err);
+    return m->slots ? FT_OK : FT_ENOMEM;
+}
+
+static uint64_t n_slots(const marks *m)
+{
+    return UINT64_C(1) << (64 - m->shift);
+}
+
+static page *find(page *p, uint64_t number)
+{
+    while (p && p->number != number)
+        p = p->next;
+    return p;
+}
+
+static page *add_page(marks *m, _Atomic(page *) *slot, uint64_t number, ft_error *err)
+{
+    page *fresh = ft_new(page, err), *other;
+    if (!fresh)
+        return NULL;
+    fresh->number = number;
+    fresh->next = atomic_load(slot);
+    do {
+        other = find(fresh->next, number);
+        if (other) {
+            free(fresh); /* another thread was faster */
+            return other;
+        }
+    } while (!atomic_compare_exchange_weak(slot, &fresh->next, fresh));
+    atomic_fetch_add(&m->n_pages, 1);
     return fresh;
 }
 
 static ft_status mark(marks *m, uint32_t position, uint32_t token, ft_error *err)
 {
-    _Atomic(page *) *at = &m->pages[position * m->n_pages + token / PAGE_BITS];
-    page *p = atomic_load_explicit(at, memory_order_acquire);
-    if (!p && !(p = add_page(at, err)))
+    const uint64_t number = position * m->n_numbers + token / PAGE_BITS;
+    const uint64_t hash = number * UINT64_C(0x9E3779B97F4A7C15);
+    _Atomic(page *) *slot = &m->slots[hash >> m->shift];
+    page *p = find(atomic_load_explicit(slot, memory_order_acquire), number);
+    if (!p && !(p = add_page(m, slot, number, err)))
         return FT_ENOMEM;
     _Atomic uint64_t *word = &p->words[token % PAGE_BITS / 64];
     const uint64_t bit = UINT64_C(1) << token % 64;
@@ -134,55 +172,92 @@ static ft_status mark_all(marks *m, uint32_t n_threads, ft_error *err)
     return st;
 }
 
-/* The set bits of a position, to `out` where there is one; how many. */
-static uint64_t list_position(const marks *m, uint32_t position, uint32_t *out)
+static int by_number(const void *x, const void *y)
+{
+    const page *a = *(page *const *)x, *b = *(page *const *)y;
+    return (a->number > b->number) - (a->number < b->number);
+}
+
+/* All pages, by number: the order of positions, and of tokens in each. */
+static ft_status sort_pages(page ***out, const marks *m, ft_error *err)
+{
+    page **pages = ft_calloc(m->n_pages, sizeof(page *), err);
+    uint64_t n = 0;
+    if (!pages)
+        return FT_ENOMEM;
+    for (uint64_t i = 0; i < n_slots(m); i++)
+        for (page *p = m->slots[i]; p; p = p->next)
+            pages[n++] = p;
+    qsort(pages, n, sizeof(page *), by_number);
+    *out = pages;
+    return FT_OK;
+}
+
+static uint64_t count_page(page *p)
 {
     uint64_t n = 0;
-    for (uint64_t i = 0; i < m->n_pages; i++) {
-        page *p = m->pages[position * m->n_pages + i];
-        for (uint32_t w = 0; p && w < PAGE_WORDS; w++) {
-            uint64_t word = p->words[w];
-            if (!out)
-                n += ft_popcount(word);
-            for (; out && word; word &= word - 1)
-                out[n++] = (uint32_t)(i * PAGE_BITS) + 64 * w + ft_lowest_bit(word);
-        }
-    }
+    for (uint32_t w = 0; w < PAGE_WORDS; w++)
+        n += ft_popcount(p->words[w]);
     return n;
+}
+
+/* Its tokens, from `first` on; where the next go. */
+static uint32_t *list_page(page *p, uint32_t first, uint32_t *out)
+{
+    for (uint32_t w = 0; w < PAGE_WORDS; w++)
+        for (uint64_t word = p->words[w]; word; word &= word - 1)
+            *out++ = first + 64 * w + ft_lowest_bit(word);
+    return out;
 }
 
 static ft_status list_all(ft_token_sets *s, const marks *m, ft_error *err)
 {
+    page **pages;
+    const ft_status st = sort_pages(&pages, m, err);
+    if (st != FT_OK)
+        return st;
+    for (uint64_t i = 0; i < m->n_pages; i++)
+        s->offsets[pages[i]->number / m->n_numbers + 1] += count_page(pages[i]);
     for (uint32_t d = 0; d < s->depth; d++) {
-        s->offsets[d + 1] = s->offsets[d] + list_position(m, d, NULL);
+        s->offsets[d + 1] += s->offsets[d];
         s->ends[d] = m->ends[d];
     }
     s->tokens = ft_calloc(s->offsets[s->depth], sizeof *s->tokens, err);
-    if (!s->tokens)
-        return FT_ENOMEM;
-    for (uint32_t d = 0; d < s->depth; d++)
-        list_position(m, d, s->tokens + s->offsets[d]);
-    return FT_OK;
+    uint32_t *to = s->tokens;
+    for (uint64_t i = 0; to && i < m->n_pages; i++) {
+        const uint64_t of_position = pages[i]->number % m->n_numbers;
+        to = list_page(pages[i], (uint32_t)(of_position * PAGE_BITS), to);
+    }
+    free(pages);
+    return s->tokens ? FT_OK : FT_ENOMEM;
+}
+
+static void free_slots(marks *m)
+{
+    for (uint64_t i = 0; m->slots && i < n_slots(m); i++)
+        for (page *p = m->slots[i], *next; p; p = next) {
+            next = p->next;
+            free(p);
+        }
+    free(m->slots);
 }
 
 ft_status ft_token_sets_make(ft_token_sets *out, const ft_trie *trie,
                              uint32_t n_threads, ft_error *err)
 {
-    marks m = {.trie = trie, .n_pages = trie->max_token / PAGE_BITS + UINT64_C(1)};
+    marks m = {.trie = trie};
     ft_token_sets s = {.depth = trie->depth};
-    const uint64_t n_pages = s.depth * m.n_pages; /* both have 32 bits */
     s.offsets = ft_calloc(s.depth + UINT64_C(1), sizeof *s.offsets, err);
     s.ends = ft_calloc(s.depth, sizeof *s.ends, err);
     m.ends = ft_calloc(s.depth, sizeof *m.ends, err);
-    m.pages = ft_calloc(n_pages, sizeof *m.pages, err);
-    ft_status st = s.offsets && s.ends && m.ends && m.pages ? FT_OK : FT_ENOMEM;
+    ft_status st = s.offsets && s.ends && m.ends ? FT_OK : FT_ENOMEM;
+    if (st == FT_OK)
+        st = open_slots(&m, err);
     if (st == FT_OK)
         st = mark_all(&m, n_threads, err);
     if (st == FT_OK)
         st = list_all(&s, &m, err);
-    for (uint64_t i = 0; m.pages && i < n_pages; i++)
-        free(m.pages[i]);
-    free(m.pages);
+    free_slots(&m);
     free(m.ends);
     if (st == FT_OK)
         *out = s;

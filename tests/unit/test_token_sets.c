@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The token sets of PPT against the keys themselves, on every layout: the same bytes,
- * whatever the threads.
+ * whatever the threads, and no more memory where tokens are far apart.
  */
 #include "keyset.h"
 
+#include <sys/resource.h>
+
 #include "baseline/token_sets.h"
 
-enum { STEPS = 6, MANY = 40000, N_WORDS = 3000 };
+enum { STEPS = 6, MANY = 40000, N_WORDS = 3000, FAR_KEYS = 10000, MOST_KIB = 64 << 10 };
 
 static const uint32_t alphabet[] = {0, 1, 2, 63, 64, 65535, 65536, 70001, 4000000000};
 enum { N_ALPHABET = sizeof alphabet / sizeof alphabet[0] };
@@ -36,6 +38,13 @@ static uint64_t tokens_at(const keyset *s, uint32_t position, uint32_t *out, boo
     return kept;
 }
 
+static long peak_kib(void)
+{
+    struct rusage usage;
+    assert_int_equal(getrusage(RUSAGE_SELF, &usage), 0);
+    return usage.ru_maxrss;
+}
+
 static void check(const keyset *s, const char *layout, uint32_t n_threads)
 {
     ft_error err = {0};
@@ -44,7 +53,9 @@ static void check(const keyset *s, const char *layout, uint32_t n_threads)
     ft_index *ix = keyset_index(s, layout, false, 0, &file);
     uint32_t *want = malloc((s->n + 1) * sizeof *want);
     uint64_t at = 0;
+    const long before = peak_kib();
     assert_ok(ft_token_sets_make(&got, ft_index_trie(ix), n_threads, &err), err);
+    assert_true(peak_kib() - before < MOST_KIB);
     assert_int_equal(got.depth, ft_index_trie(ix)->depth);
     assert_int_equal(got.offsets[0], 0);
     for (uint32_t d = 0; d < got.depth; d++) {
@@ -105,12 +116,44 @@ static void test_chains(void **state)
     keyset_free(&s);
 }
 
+/* Hardly two tokens are neighbours: a page of 8 KB for each would be 300 MB. */
+static void test_far(void **state)
+{
+    uint32_t tokens[4];
+    uint64_t seed = 1;
+    keyset s = {0};
+    (void)state;
+    for (uint32_t i = 0; i < FAR_KEYS; i++) {
+        for (uint32_t j = 0; j < 4; j++)
+            tokens[j] = (uint32_t)next_random(&seed) >> 1;
+        keyset_add(&s, tokens, 4);
+    }
+    keyset_settle(&s);
+    check_all(&s);
+    keyset_free(&s);
+}
+
+/* As many positions as there may be, each with a token of its own. */
+static void test_long(void **state)
+{
+    uint32_t *tokens = malloc(UINT16_MAX * sizeof *tokens);
+    uint64_t seed = 2;
+    keyset s = {0};
+    (void)state;
+    for (uint32_t i = 0; i < UINT16_MAX; i++)
+        tokens[i] = (uint32_t)next_random(&seed) >> 1;
+    keyset_add(&s, tokens, UINT16_MAX);
+    check_all(&s);
+    keyset_free(&s);
+    free(tokens);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_random),
-        cmocka_unit_test(test_many),
-        cmocka_unit_test(test_chains),
+        cmocka_unit_test(test_random), cmocka_unit_test(test_many),
+        cmocka_unit_test(test_chains), cmocka_unit_test(test_far),
+        cmocka_unit_test(test_long),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
