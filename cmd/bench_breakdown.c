@@ -10,36 +10,64 @@
 
 enum { N_FIGURES = 1 + FT_N_PHASES };
 
-/* Mean seconds a query of each phase over all passes, after one that is thrown away. */
+/* Mean seconds a query of each phase over *n_passes passes, after one that is thrown
+ * away: all of them, or those that the time limit leaves whole. */
 static ft_status measure_phases(ft_bench_search *s, ft_bench_entry *e,
-                                double mean[FT_N_PHASES], ft_error *err)
+                                double mean[FT_N_PHASES], uint32_t *n_passes,
+                                ft_error *err)
 {
     const uint64_t n = s->batch.n_queries;
     ft_stats stats = {.phases = ft_calloc(n * FT_N_PHASES, sizeof(double), err)};
     ft_status st = stats.phases ? FT_OK : FT_ENOMEM;
     double spent = 0;
-    uint32_t n_done;
-    for (uint32_t pass = 0; pass <= s->n_passes && st == FT_OK; pass++) {
+    uint32_t n_done = 0, pass = 0;
+    bool late = false;
+    for (; pass <= s->n_passes && st == FT_OK && !late; pass++) {
         st = ft_bench_stats_pass(s, e, &stats, &spent, &n_done, err);
-        if (st == FT_OK && n_done < n)
-            st = ft_fail(err, FT_EUNAVAILABLE, "%u of %u queries in %g s", n_done,
-                         s->batch.n_queries, s->time_limit);
-        for (uint64_t i = 0; i < n * FT_N_PHASES && pass && st == FT_OK; i++)
-            mean[i % FT_N_PHASES] += stats.phases[i] / (double)n / s->n_passes;
+        late = s->time_limit > 0 && spent > s->time_limit;
+        if (st != FT_OK || n_done < n || pass == 0)
+            continue;
+        for (uint64_t i = 0; i < n * FT_N_PHASES; i++)
+            mean[i % FT_N_PHASES] += stats.phases[i] / (double)n;
+        *n_passes = pass;
     }
+    for (int i = 0; i < FT_N_PHASES; i++)
+        mean[i] /= *n_passes ? *n_passes : 1;
+    if (st == FT_OK && *n_passes == 0)
+        st = ft_fail(err, FT_EUNAVAILABLE, "%u of %u queries in %g s%s", n_done,
+                     s->batch.n_queries, s->time_limit, pass == 1 ? ", not warm" : "");
     free(stats.phases);
     return st;
+}
+
+static void add_status(ft_bench_row *row, const ft_bench_search *s,
+                       const ft_bench_entry *e, uint32_t n_passes, ft_status st,
+                       const ft_error *err)
+{
+    if (!e->engine)
+        ft_bench_cell(row, "%s", e->status);
+    else if (!e->engine->ops->has_phases)
+        ft_bench_cell(row, "unavailable: engine %s has no instrumented form",
+                      e->system.engine);
+    else if (st != FT_OK)
+        ft_bench_cell(row, st == FT_EUNAVAILABLE ? "%s" : "failed: %s", err->message);
+    else if (n_passes < s->n_passes)
+        ft_bench_cell(row, "%u of %u passes in %g s", n_passes, s->n_passes,
+                      s->time_limit);
+    else
+        ft_bench_cell(row, e->system.superset ? "ok, superset" : "ok");
 }
 
 static void add_cells(ft_bench_row *row, ft_bench_search *s, ft_bench_entry *e)
 {
     double mean[FT_N_PHASES] = {0}, total = 0;
+    uint32_t n_passes = 0;
     ft_status st = FT_OK;
     ft_error err;
-    ft_bench_cell(row, "%u", s->batch.n_queries);
-    ft_bench_cell(row, "%u", s->n_passes);
     if (e->engine && e->engine->ops->has_phases)
-        st = measure_phases(s, e, mean, &err);
+        st = measure_phases(s, e, mean, &n_passes, &err);
+    ft_bench_cell(row, "%u", s->batch.n_queries);
+    ft_bench_cell(row, "%u", n_passes);
     for (int i = 0; i < FT_N_PHASES; i++)
         total += mean[i];
     if (st == FT_OK && total > 0) {
@@ -50,15 +78,7 @@ static void add_cells(ft_bench_row *row, ft_bench_search *s, ft_bench_entry *e)
         ft_bench_no_cells(row, N_FIGURES);
     }
     ft_bench_cell(row, "%.1f", s->fill);
-    if (!e->engine)
-        ft_bench_cell(row, "%s", e->status);
-    else if (!e->engine->ops->has_phases)
-        ft_bench_cell(row, "unavailable: engine %s has no instrumented form",
-                      e->system.engine);
-    else if (st != FT_OK)
-        ft_bench_cell(row, st == FT_EUNAVAILABLE ? "%s" : "failed: %s", err.message);
-    else
-        ft_bench_cell(row, e->system.superset ? "ok, superset" : "ok");
+    add_status(row, s, e, n_passes, st, &err);
 }
 
 static ft_status measure(ft_bench_search *s, ft_error *err)

@@ -253,6 +253,21 @@ assert 0 < row["mean_ms"] and row["status"] == "ok", row'
     [ "$(column pruning_pct <<<"$output")" = - ]
 }
 
+@test "breakdown: a time limit says how far it got, of one query too" {
+    system=$(ft-bench systems -q -f tsv | awk -F '\t' '$1 == "flashtrie-cuda" && $NF == "ok" { print $1 }')
+    [ -n "$system" ] || skip "no system here has an instrumented form"
+    for n in 1 10; do
+        run -0 ft-bench breakdown -q --queries $n --time-limit 0.000000001 grid $system=c.ftx
+        [[ $(column status <<<"$output") == "1 of $n queries in 1e-09 s, not warm" ]]
+        [ "$(column passes <<<"$output") $(column total_ms <<<"$output")" = "0 -" ]
+        run -0 ft-bench breakdown -q --queries $n --time-limit 0.3 --passes 100000 grid \
+            $system=c.ftx
+        [[ $(column status <<<"$output") == "$(column passes <<<"$output") of 100000 passes in 0.3 s" ]]
+        [ "$(column passes <<<"$output")" -ge 1 ]
+        [[ $(column total_ms <<<"$output") == [0-9]* ]]
+    done
+}
+
 @test "ablation counts what it can in the time" {
     ft-bench ablation -q -j 1 --time-limit 0.000000001 grid cpu=c.ftx marisa-opt=w.ftx >part
     [ "$(column status <part | sort -u)" = "1 of 10 queries in 1e-09 s, not warm; counters of 1" ]
