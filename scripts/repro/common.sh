@@ -68,7 +68,7 @@ help() {
 }
 
 begin() { # the script's arguments
-    local n
+    local n arguments=("$@")
     case " $* " in
     *" --help "*) help; exit ;;
     *" --list-options "*) printf '%s\n' "${option_names[@]}"; exit ;;
@@ -98,7 +98,25 @@ begin() { # the script's arguments
     for n in seed limit-ms; do
         [[ ${o[$n]:-0} =~ ^[0-9]{1,9}$ ]] || usage "--$n: '${o[$n]}' is not a number"
     done
+    [ -n "${FT_REPRO_GROUP-}" ] || run_in_group "$repro/$name" "${arguments[@]}"
     prepare
+}
+
+# Does not return. The script begins once more, in a process group of its own with all that
+# it starts, and those that `all` starts: a signal to one process goes to every one. Bash
+# itself would not hear of it before the command that it waits for has ended.
+run_in_group() { # COMMAND...
+    local group status=0
+    set -m
+    FT_REPRO_GROUP=1 "$@" &
+    group=$!
+    trap 'kill -- -$group' HUP INT TERM
+    trap 'kill -STOP -- -$group; kill -STOP $$; kill -CONT -- -$group' TSTP
+    while kill -0 $group 2>/dev/null; do # a signal ends a wait, too
+        status=0
+        wait $group || status=$?
+    done
+    exit $status
 }
 
 prepare() {
@@ -112,7 +130,7 @@ prepare() {
     work=$dir/.work.$$
     mkdir "$work"
     trap finish EXIT
-    trap 'exit 130' INT TERM
+    trap 'wait; exit 130' INT TERM
     tsv=$results/$name.tsv txt=$results/$name.txt paper=
     : >"$work/head"
     rm -f "$results/$name.main" "$results/$name.ok"

@@ -275,9 +275,33 @@ not measured here: at 800 it was 0 of 200 queries in 2 s, not warm, given up" ]
     done
 }
 
+# Processes with a file of $T/ended among their arguments.
+left_running() {
+    grep -slF -f <(echo "$T/ended") /proc/[0-9]*/cmdline | cut -d / -f 3
+}
+
+@test "a signal to a script alone ends all that it has started, and takes its files away" {
+    local script
+    for script in fig3-latency "all --scripts fig3-latency"; do
+        # shellcheck disable=SC2086
+        "$top"/scripts/repro/$script --dir "$T/ended" --keys 400M --systems flashtrie-cpu \
+            >"$T/log" 2>&1 3>&- &
+        until grep -q building "$T/log" && [ "$(left_running | wc -l)" -gt 2 ]; do sleep 0.1; done
+        SECONDS=0
+        kill -TERM $!
+        while [ -n "$(left_running)" ] && [ $SECONDS -lt 10 ]; do sleep 0.1; done
+        left_running | xargs -r kill -KILL
+        [ $SECONDS -lt 10 ]
+        status=0
+        wait $! || status=$?
+        [ $status = 130 ]
+        [ -z "$(find "$T/ended" -name '.work.*' -o -name '*.ftx')" ]
+    done
+}
+
 @test "what a script of the same number has left behind is taken away" {
     # shellcheck disable=SC2016
-    run -0 --separate-stderr bash -c 'mkdir -p "$2/.work.$$/keys" && exec "$1" --quick \
+    FT_REPRO_GROUP=1 run -0 --separate-stderr bash -c 'mkdir -p "$2/.work.$$/keys" && exec "$1" --quick \
         --dir "$2" --systems flashtrie-cpu --beams 50 --queries 1 --keys 1K' - \
         "$top/scripts/repro/fig3-latency" "$T/killed"
     [ -z "$(find "$T" -name '.work.*')" ]
