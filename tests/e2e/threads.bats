@@ -84,7 +84,7 @@ sums() {
 
 @test "an error ends the build of a pipe that stays open" {
     mkfifo "$T/pipe"
-    { printf '2\n1\n3\n4\n5\n'; sleep 20; } > "$T/pipe" &
+    { printf '2\n1\n3\n4\n5\n'; exec sleep 20; } > "$T/pipe" &
     local writer=$!
     run -1 --separate-stderr timeout 10 ft-build -j 4 -o "$T/x.ftx" "$T/pipe"
     kill $writer
