@@ -1,8 +1,16 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
 # scripts/repro: each script at its small size, all in one folder, as `all` has it.
+#
+# Sanitizers see fig3-latency alone. The others run the same programs, without a line of C
+# that it or the other files of tests do not run, and take two minutes more.
 bats_require_minimum_version 1.5.0
 load helper
+
+setup() {
+    [[ $BATS_TEST_DESCRIPTION == "fig3-latency: "* ]] || ! sanitized ||
+        skip "sanitizers see these programs in other tests"
+}
 
 # Runs a script and looks at what each of them leaves: rows with these columns, a status
 # in each that says ok or why not, the table, and a plot where there is gnuplot.
