@@ -136,11 +136,12 @@ static void prepare_as_member(void *arg, uint32_t member)
     prepare_some(arg);
 }
 
-/* Positions up to `step` are prepared; if no more are, the next ones are to be: for
- * each member one. */
+/* Positions up to `step` are prepared; if no more are, the next ones are to be: one for
+ * each member that has a processor. What others would add a query that ends early does
+ * not need. */
 static void look_ahead(ft_cpu_query *q, uint64_t step)
 {
-    const uint64_t n = ft_cpu_ahead(q);
+    const uint64_t n = q->n_together;
     if (q->n_ahead > step || step >= q->n_steps)
         return;
     q->n_ahead = step + n < q->n_steps ? step + n : q->n_steps;
@@ -214,6 +215,8 @@ ft_status ft_cpu_query_start(ft_cpu_query *q, ft_error *err)
         return st;
     atomic_store_explicit(&q->prepare_failed, false, memory_order_relaxed);
     q->prepare_status = FT_OK;
+    const uint32_t n_abreast = q->pool ? ft_pool_n_abreast(q->pool) : 1;
+    q->n_together = n_abreast < FT_CPU_AHEAD ? n_abreast : FT_CPU_AHEAD;
     q->n_ahead = 0;
     look_ahead(q, 0);
     if (q->pool)

@@ -3,7 +3,8 @@
  * One query on the CPU, searched by a team of one or more workers (SPEC: search; paper
  * Algorithm 1). Within a step the team shares out the beams; the last who runs out of
  * them prunes. Proposals do not wait for beams: the team takes in those of as many
- * positions as it has members at the same time, whenever none is left.
+ * positions at the same time as it has members that have a processor, whenever none is
+ * left.
  */
 #ifndef FT_ENGINE_CPU_QUERY_H
 #define FT_ENGINE_CPU_QUERY_H
@@ -81,7 +82,7 @@ typedef struct ft_cpu_policy {
     ft_status (*open)(ft_cpu_query *q, ft_error *err);
     void (*close)(ft_cpu_query *q);
 
-    /* Take in the proposals of position `step`. The ft_cpu_ahead positions before it
+    /* Take in the proposals of position `step`. The n_together positions before it
      * may be in use, and others be prepared at the same time. */
     ft_status (*prepare)(ft_cpu_query *q, uint32_t step, ft_error *err);
 
@@ -135,6 +136,7 @@ struct ft_cpu_query {
      * be, which only the leader changes, between two steps. */
     atomic_uint_fast64_t next_position;
     uint64_t n_ahead;
+    uint32_t n_together; /* that are prepared together */
 
     /* trace[trace_at[t] + i]: beam i of the frontier after step t */
     ft_cpu_trace *trace;
@@ -147,17 +149,11 @@ struct ft_cpu_query {
     ft_error prepare_error;
 };
 
-/* Positions that the team prepares together. */
-static inline uint32_t ft_cpu_ahead(const ft_cpu_query *q)
-{
-    return q->n_workers < FT_CPU_AHEAD ? q->n_workers : FT_CPU_AHEAD;
-}
-
 /* Where a position's proposals are, of FT_CPU_POSITIONS places. No more are in use than
  * it takes: proposals may be many, and what is used again soon is in the cache. */
 static inline uint32_t ft_cpu_place(const ft_cpu_query *q, uint32_t step)
 {
-    return step % (ft_cpu_ahead(q) + 1);
+    return step % (q->n_together + 1);
 }
 
 /* What a worker knows of the beam that it extends. */

@@ -30,7 +30,7 @@ typedef struct member {
 } member;
 
 struct ft_pool {
-    uint32_t n_members, n_started;
+    uint32_t n_abreast, n_started;
     unsigned n_spins;
     atomic_uint_fast64_t state;
     const ft_pool_job *job; /* NULL: leave */
@@ -144,8 +144,9 @@ ft_status ft_pool_open(ft_pool **out, uint32_t n_members, ft_error *err)
     if (!p)
         return FT_ENOMEM;
     ft_status st = FT_OK;
-    p->n_members = n_members;
-    p->n_spins = n_members <= ft_n_processors() ? SPINS : 0;
+    const uint32_t n_processors = ft_n_processors();
+    p->n_abreast = n_members < n_processors ? n_members : n_processors;
+    p->n_spins = n_members <= n_processors ? SPINS : 0;
     pthread_mutex_init(&p->lock, NULL);
     pthread_cond_init(&p->posted, NULL);
     p->threads = ft_calloc(n_members, sizeof *p->threads, err);
@@ -171,9 +172,9 @@ fail:
     return st;
 }
 
-uint32_t ft_pool_n_members(const ft_pool *p)
+uint32_t ft_pool_n_abreast(const ft_pool *p)
 {
-    return p->n_members;
+    return p->n_abreast;
 }
 
 void ft_pool_close(ft_pool *p)

@@ -16,7 +16,9 @@ typedef struct ft_pool ft_pool;
 
 /* n_members >= 1 counts the leader, who is member 0. */
 ft_status ft_pool_open(ft_pool **out, uint32_t n_members, ft_error *err);
-uint32_t ft_pool_n_members(const ft_pool *p);
+
+/* Members that can be at work at the same time: no more than there are processors. */
+uint32_t ft_pool_n_abreast(const ft_pool *p);
 
 /* Run work(arg, 0) here, and work(arg, m) once on each helper m that turns up before it
  * returns; then wait for these. The work must be complete when any one member's call
