@@ -25,11 +25,12 @@ command -v compute-sanitizer >/dev/null || skip "no compute-sanitizer"
 ! grep -q '^ok 1 # skip' "$work/log" || skip "no CUDA device"
 
 run_check() { # NUMBER TOOL PROGRAM [ARGUMENT...]
+    local start=$SECONDS
     if compute-sanitizer --tool "$2" --error-exitcode 9 "$build/tests/gpu/$3" "${@:4}" \
         >"$work/log.$1" 2>&1; then
-        echo "ok $1 - $2: ${*:3}"
+        echo "ok $1 - $2: ${*:3}, $((SECONDS - start)) s"
     else
-        { echo "not ok $1 - $2: ${*:3}"; tail -n 40 "$work/log.$1" | sed 's/^/# /'; } |
+        { echo "not ok $1 - $2: ${*:3}, $((SECONDS - start)) s"; tail -n 40 "$work/log.$1" | sed 's/^/# /'; } |
             tee -a "$work/failed"
     fi
 }
