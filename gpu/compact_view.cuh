@@ -353,7 +353,7 @@ struct compact_view {
         fetch_far(w + NEAR_WORDS - 1);
     }
 
-    /* All of a node at a time: see visit(). */
+    /* What visit() has read of a node. */
     struct visited {
         uint32_t code;
         bool inner, ends;
@@ -383,6 +383,7 @@ struct compact_view {
         }
     };
 
+    /* All of a node, whether it is wanted or not: the accesses overlap. */
     __device__ visited visit(uint64_t child, uint32_t step) const
     {
         visited s = {};

@@ -18,7 +18,7 @@ typedef struct ft_gpu_launcher {
 ft_status ft_gpu_launch_again(ft_gpu_launcher *l, const cudaKernelNodeParams *p,
                               cudaStream_t stream, ft_error *err);
 
-/* Nothing that was launched is under way. */
+/* What was launched and is under way goes on. */
 void ft_gpu_launcher_close(ft_gpu_launcher *l);
 
 #endif

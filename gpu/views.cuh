@@ -31,7 +31,8 @@
  *
  *     fetch_code(token, step, &to), code(token, step, fetched)
  *     fetch_edges(first child, step), fetch_children(parent, step)
- *     fetch_visit(first child, step): what visit() reads, behind fetch_edges
+ *     visit(child, step)           `visited`, with all accesses at the same time
+ *     fetch_visit(first child, step) what visit reads, behind fetch_edges
  *     fetch_top(code)              the root's child with that code
  */
 #ifndef FT_GPU_VIEWS_CUH

@@ -46,7 +46,7 @@ template <class View, class Mem, bool CLUSTER> struct form {
         q = question;
         if (Mem::SPARING)
             q.findings = emulated::device_memory(Mem::FINDINGS * sizeof(ft::finding));
-        return emulated::run(body, e->n_blocks, Mem::THREADS, e->schedule);
+        return emulated::run(body, e->n_blocks, Mem::THREADS, sizeof(Mem), e->schedule);
     }
 };
 template <class View, class Mem, bool CLUSTER> View form<View, Mem, CLUSTER>::view;

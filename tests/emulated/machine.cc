@@ -209,12 +209,12 @@ void prepare(thread *t, unsigned number, const clock &begin)
     ready.push_back(t);
 }
 
-void prepare_all()
+void prepare_all(size_t n_bytes)
 {
     clock begin;
     for (uint32_t &epoch : begin.of)
         epoch = first_epoch - 1;
-    begin_checks();
+    begin_checks(n_bytes);
     memset(block_memory(0), 0xa5, (size_t)n_blocks * BLOCK_BYTES);
     ready.clear();
     for (block &b : blocks)
@@ -234,7 +234,7 @@ void prepare_all()
 
 } // namespace
 
-unsigned run(void (*body_)(), unsigned n_blocks_, unsigned n_threads_,
+unsigned run(void (*body_)(), unsigned n_blocks_, unsigned n_threads_, size_t n_bytes,
              const emu_schedule &schedule_)
 {
     body = body_;
@@ -245,7 +245,7 @@ unsigned run(void (*body_)(), unsigned n_blocks_, unsigned n_threads_,
     dice = schedule.seed * 0x9E3779B97F4A7C15u + 88172645463325252u;
     block_size = {n_threads};
     grid_size = {n_blocks};
-    prepare_all();
+    prepare_all(n_bytes);
     while (!ready.empty())
         resume(next_thread());
     me = nullptr;

@@ -36,7 +36,7 @@ struct cell { /* of GRAIN bytes */
 
 alignas(4096) unsigned char arena[ARENA]; /* blocks' shared memory, and the device's */
 cell cells[ARENA / GRAIN];
-size_t device_used;
+size_t device_used, block_bytes;
 uint32_t last_visit[MOST_WARPS][MOST_BLOCKS]; /* epoch of the warp's last access */
 bool has_ended[MOST_BLOCKS];
 unsigned n_faults;
@@ -110,8 +110,9 @@ void visit(size_t at, unsigned of, uint32_t code)
 
 } // namespace
 
-void begin_checks()
+void begin_checks(size_t n_bytes)
 {
+    block_bytes = n_bytes;
     memset(last_visit, 0, sizeof last_visit);
     memset(has_ended, 0, sizeof has_ended);
     told.clear();
@@ -125,6 +126,8 @@ void check(void *p, size_t n, access_kind kind, void *code_)
         return;
     const uint32_t code = (uint32_t)(uintptr_t)code_;
     const size_t of = at / BLOCK_BYTES;
+    if (of < MOST_BLOCKS && at % BLOCK_BYTES + n > block_bytes)
+        tell(at, "beyond the block's memory", code, 0);
     if (of < MOST_BLOCKS && of != me->block)
         visit(at, (unsigned)of, code);
     for (size_t i = at / GRAIN * GRAIN; i < at + n; i += GRAIN)

@@ -33,6 +33,11 @@ static const shape small[] = {
      .holes = true},
 };
 
+/* Short steps: their results fill a block's memory, and their trace does not fit. */
+static const shape chains = {"chains", 128 * 3 * 33,  128, 34, 34,        128,
+                             2,        128,           100, 0,  -INFINITY, -INFINITY,
+                             1,        .holes = false};
+
 static const shape large[] = {
     {"plain", 9000, 400, 5, 4, 300, 2, 300, 200, 0, -INFINITY, -INFINITY, 1,
      .holes = true},
@@ -92,12 +97,27 @@ typedef struct world {
     char path[4096];
 } world;
 
+/* Each first token begins a chain: of three children, all keys, the first goes on. */
+static key *make_chains(const shape *s, uint32_t *n_keys)
+{
+    key *keys = calloc(s->n_keys, sizeof *keys);
+    for (uint32_t i = 0; i < s->n_keys; i++) {
+        const uint32_t at = i / s->vocab;
+        keys[i].n = 2 + at / 3;
+        keys[i].tokens[0] = i % s->vocab;
+        keys[i].tokens[keys[i].n - 1] = at % 3;
+    }
+    qsort(keys, s->n_keys, sizeof *keys, by_order);
+    *n_keys = s->n_keys;
+    return keys;
+}
+
 static void make_world(world *w, const shape *s)
 {
     const char *dir = getenv("TMPDIR");
     state = s->n_keys;
     w->s = s;
-    w->keys = make_keys(s, &w->n_keys);
+    w->keys = s == &chains ? make_chains(s, &w->n_keys) : make_keys(s, &w->n_keys);
     w->params = params_of(s);
     make_grid(s, w->keys, w->n_keys, &w->batch);
     snprintf(w->path, sizeof w->path, "%s/ft-emulated-%d.ftx", dir ? dir : "/tmp",
@@ -180,6 +200,7 @@ int main(int argc, char **argv)
         run_forms(&large[i], cluster_forms, 3, 1);
     }
     run_forms(&large[3], &all_blocks, 1, 1);
+    run_forms(&chains, small_forms, 3, 2);
     find_planted();
     return done();
 }

@@ -51,7 +51,7 @@ unsigned draw(unsigned n);          /* below n */
 /* PEEK: a volatile read, which may meet atomics. */
 enum access_kind { READ, WRITE, ATOMIC, PEEK };
 
-void begin_checks();
+void begin_checks(size_t n_bytes); /* of a block's memory */
 void check(void *p, size_t n, access_kind kind, void *code);
 void check_end(unsigned block, const clock &at_end); /* all its threads have ended */
 unsigned n_faults_found();
