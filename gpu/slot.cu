@@ -235,7 +235,7 @@ static ft_status wait_to_be_told(const ft_slot *s, ft_error *err)
         } else if (++looks % LOOKS == 0) {
             const cudaError_t e = cudaStreamQuery(s->stream);
             if (e != cudaErrorNotReady)
-                return FT_CUDA(err, cudaStreamSynchronize(s->stream));
+                return ft_cuda_status(err, e, "cudaStreamQuery");
         }
     }
     return FT_OK;
