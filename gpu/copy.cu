@@ -20,7 +20,7 @@ ft_status ft_copies_add(ft_copies *c, void *to, const void *from, uint64_t bytes
     for (uint64_t at = 0; st == FT_OK && at < bytes; at += PIECE_BYTES) {
         const uint64_t left = bytes - at;
         c->list[c->n++] = {(uint8_t *)to + at, (const uint8_t *)from + at,
-                           left < PIECE_BYTES ? left : PIECE_BYTES};
+                           left < PIECE_BYTES ? left : (uint64_t)PIECE_BYTES};
     }
     return st;
 }

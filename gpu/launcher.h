@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Launches of a kernel on a stream, again and again: as a graph of the kernel alone,
- * which starts 1.8 us sooner than a plain launch. With clusters of 16 it is slower.
+ * whose results are there 1.3 to 1.8 us sooner than by a plain launch. With clusters of
+ * 16 they are later.
  */
 #ifndef FT_GPU_LAUNCHER_H
 #define FT_GPU_LAUNCHER_H

@@ -4,7 +4,7 @@
  * speaks of nodes by number, since nodes in tails are named after their heads', and of
  * tokens, since tails are shared by levels that have different codes.
  */
-#include "compact_view.cuh"
+#include "compact_tables.cuh"
 #include "launch.cuh"
 #include "tails_view.cuh"
 

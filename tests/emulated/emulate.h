@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The search kernel run without a GPU, for tests: in C, as they are.
+ * The search kernel run without a GPU, and the host's copies, for tests: in C, as they
+ * are.
  */
 #ifndef EMULATE_H
 #define EMULATE_H
@@ -32,6 +33,9 @@ typedef struct emu_run {
 /* The number of faults that the machine found, told as TAP's comments; *n_differ
  * becomes the number of queries whose records are not those of `want`. */
 unsigned emulate(const emu_run *e, const ft_results *want, unsigned *n_differ);
+
+/* Bytes that gpu/copy.cu leaves wrong, of many copies of all sizes. */
+unsigned emu_wrong_copies(bool by_team);
 
 #ifdef __cplusplus
 }

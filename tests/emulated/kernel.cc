@@ -4,7 +4,7 @@
  */
 #include <cuda_runtime.h>
 
-#include "../../gpu/compact_view.cuh"
+#include "../../gpu/compact_tables.cuh"
 #include "../../gpu/louds_view.cuh"
 #include "../../gpu/search.cuh"
 #include "emulate.h"
@@ -46,7 +46,8 @@ template <class View, class Mem, bool CLUSTER> struct form {
         q = question;
         if (Mem::SPARING)
             q.findings = emulated::device_memory(Mem::FINDINGS * sizeof(ft::finding));
-        return emulated::run(body, e->n_blocks, Mem::THREADS, sizeof(Mem), e->schedule);
+        return emulated::run(body, e->n_blocks,
+                             {Mem::THREADS, Mem::SETTLERS, sizeof(Mem)}, e->schedule);
     }
 };
 template <class View, class Mem, bool CLUSTER> View form<View, Mem, CLUSTER>::view;

@@ -31,11 +31,7 @@ unsigned draw(unsigned n)
 namespace
 {
 
-enum {
-    STACK = 64 << 10,
-    CANARY = 64,
-    SETTLERS = 128 /* of most of gpu/block_memory.cuh; the others are feeders */
-};
+enum { STACK = 64 << 10, CANARY = 64 };
 
 struct barrier {
     unsigned need, count;
@@ -67,7 +63,7 @@ struct {
     clock seen[2]; /* by the phase's parity */
     std::vector<thread *> waiting;
 } cluster;
-unsigned n_blocks;
+unsigned n_blocks, n_settlers;
 emu_schedule schedule;
 void (*body)();
 
@@ -153,9 +149,9 @@ bool is_held(const thread *t)
     case EMU_HOLD_A_WARP:
         return thread / 32 == schedule.seed % (n_threads / 32);
     case EMU_HOLD_FEEDERS:
-        return thread >= SETTLERS;
+        return thread >= n_settlers;
     case EMU_HOLD_SETTLERS:
-        return thread < SETTLERS;
+        return thread < n_settlers;
     default:
         return false;
     }
@@ -234,18 +230,19 @@ void prepare_all(size_t n_bytes)
 
 } // namespace
 
-unsigned run(void (*body_)(), unsigned n_blocks_, unsigned n_threads_, size_t n_bytes,
+unsigned run(void (*body_)(), unsigned n_blocks_, const block_form &form,
              const emu_schedule &schedule_)
 {
     body = body_;
     n_blocks = n_blocks_;
-    n_threads = n_threads_;
+    n_threads = form.n_threads;
+    n_settlers = form.n_settlers;
     n_warps = n_blocks * n_threads / 32;
     schedule = schedule_;
     dice = schedule.seed * 0x9E3779B97F4A7C15u + 88172645463325252u;
     block_size = {n_threads};
     grid_size = {n_blocks};
-    prepare_all(n_bytes);
+    prepare_all(form.n_bytes);
     while (!ready.empty())
         resume(next_thread());
     me = nullptr;

@@ -32,10 +32,15 @@ void free_memory();
 unsigned char *block_memory(unsigned block);
 void *device_memory(size_t n);
 
-/* Run body() as a grid of one cluster, whose blocks have n_bytes of shared memory each;
- * returns the number of faults, and prints them as TAP's comments. A deadlock ends the
- * program. */
-unsigned run(void (*body)(), unsigned n_blocks, unsigned n_threads, size_t n_bytes,
+/* n_bytes of shared memory; the first n_settlers of the threads are not feeders. */
+struct block_form {
+    unsigned n_threads, n_settlers;
+    size_t n_bytes;
+};
+
+/* Run body() as a grid of one cluster; returns the number of faults, and prints them as
+ * TAP's comments. A deadlock ends the program. */
+unsigned run(void (*body)(), unsigned n_blocks, const block_form &form,
              const emu_schedule &schedule);
 
 /* What the running thread asks for. */

@@ -2,8 +2,8 @@
  *
  * The search kernel without a GPU: each record as the CPU engine writes it, and no race
  * between threads, over random tries and grids, each form of the kernel, and schedules
- * that hold some threads back. In the last cases a barrier is missing, which must be
- * found. Prints TAP.
+ * that hold some threads back. Where a barrier is missing, that must be found. At last
+ * the host's copies. Prints TAP.
  *
  *     test_kernel [NUMBER]         NUMBER: of the case, which runs alone
  */
@@ -179,6 +179,18 @@ static void find_planted(void)
     free_world(&w);
 }
 
+static void copies(bool by_team)
+{
+    n_cases++;
+    if (only && n_cases != only)
+        return;
+    const unsigned n_wrong = emu_wrong_copies(by_team);
+    n_tests++;
+    n_failed += n_wrong > 0;
+    printf("%sok %u - copies by %s: %u bytes are wrong\n", n_wrong ? "not " : "",
+           n_cases, by_team ? "a team" : "a thread", n_wrong);
+}
+
 /* A race may well end in a wild address. */
 static void crashed(int number)
 {
@@ -202,5 +214,7 @@ int main(int argc, char **argv)
     run_forms(&large[3], &all_blocks, 1, 1);
     run_forms(&chains, small_forms, 3, 2);
     find_planted();
+    copies(false);
+    copies(true);
     return done();
 }
