@@ -14,6 +14,7 @@
 #   SANITIZE=      e.g. address,undefined   WERROR=1        warnings are errors
 #   CUDA_ARCHS="75 80 86 89 90"             compute capabilities of the CUDA engine
 #   BUILT=1        install what is in $(O), building nothing
+#   RACECHECK=1    a barrier that compute-sanitizer's racecheck knows: for tests alone
 
 O ?= build
 CUDA ?= auto
@@ -88,6 +89,9 @@ gencode = -gencode arch=compute_$(1),code=$(2)_$(1)
 CUDA_CODE := $(foreach a,$(CUDA_ARCHS),$(call gencode,$a,sm)) \
   $(call gencode,$(lastword $(CUDA_ARCHS)),compute)
 NVCCFLAGS += -std=c++17 -O2 -lineinfo $(CUDA_CODE) --fmad=false -Xcompiler -Wall
+ifneq ($(RACECHECK),)
+NVCCFLAGS += -DFT_RACECHECK
+endif
 ifneq ($(WERROR),0)
 NVCCFLAGS += -Werror all-warnings
 endif
@@ -104,6 +108,7 @@ ORACLE := $(patsubst tests/oracle/%.c,$(O)/tests/oracle/%,$(wildcard tests/oracl
 FUZZ_C := $(wildcard tests/fuzz/fuzz_*.c)
 REPLAY := $(FUZZ_C:tests/fuzz/%.c=$(O)/tests/fuzz/%)
 FUZZ := $(FUZZ_C:tests/fuzz/%.c=$(O)/fuzz/%)
+RACECHECK_TEST := $(addprefix tests/gpu/test_,device_steps paper parity)
 GPU_TEST := $(patsubst tests/gpu/%.c,$(O)/tests/gpu/%,$(wildcard tests/gpu/test_*.c))
 
 # The search kernel on the CPU. Of -fsanitize=thread only the compiler's half is used, so
@@ -223,6 +228,7 @@ check-gpu:
 endif
 .PHONY: tests-gpu
 tests-gpu: all $(GPU_TEST)
+	@$(MAKE) O=$(O)-racecheck CUDA=1 RACECHECK=1 $(RACECHECK_TEST:%=$(O)-racecheck/%)
 
 # New inputs go to $(O)-fuzz/corpus, findings to $(O)-fuzz; testdata/fuzz is only read.
 fuzz:
@@ -259,7 +265,7 @@ uninstall:
 	-@rmdir $(SHARE)/doc/flashtrie 2>/dev/null
 
 clean:
-	rm -rf $(O) $(O)-asan $(O)-fuzz
+	rm -rf $(O) $(O)-asan $(O)-fuzz $(O)-racecheck
 
 .PHONY: all check check-gpu check-asan fuzz bench demo install uninstall clean FORCE
 .SECONDARY:

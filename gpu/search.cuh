@@ -1466,6 +1466,7 @@ __global__ void __launch_bounds__(Mem::THREADS, BLOCKS)
 {
     FT_BLOCK_MEMORY(raw);
     Mem &m = *reinterpret_cast<Mem *>(raw);
+    begin_second_barrier(Mem::FEEDERS);
     const team all = CLUSTER ? team::whole() : team::alone();
     const uint32_t number = blockIdx.x / all.size;
     ft_gpu_trace *trace = Mem::HASTY && q.n_steps <= Mem::TRACED + 1

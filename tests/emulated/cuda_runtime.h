@@ -239,6 +239,10 @@ template <class T> FT_UNSEEN T *in_block(T *mine, unsigned of)
     return (T *)((unsigned char *)mine - raw + emulated::block_memory(of));
 }
 
+static inline void begin_second_barrier(unsigned)
+{
+}
+
 static inline void second_barrier(unsigned threads)
 {
     emulated::sync_second(threads);

@@ -5,7 +5,8 @@
 # racecheck (hazards in shared memory), which is many times slower, over the forms of the
 # search kernels for the layout that is the default, the paper's kernels, and the steps.
 # All side by side, since what takes long is the tool's own work, in one thread each.
-# The programs come from $FT_BUILD (default: build), the tool from PATH or beside nvcc.
+# The programs come from $FT_BUILD (default: build), for racecheck from
+# $FT_BUILD-racecheck, the tool from PATH or beside nvcc.
 # Prints TAP, a line as soon as a check ends.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
@@ -25,8 +26,9 @@ command -v compute-sanitizer >/dev/null || skip "no compute-sanitizer"
 ! grep -q '^ok 1 # skip' "$work/log" || skip "no CUDA device"
 
 run_check() { # NUMBER TOOL PROGRAM [ARGUMENT...]
-    local start=$SECONDS
-    if compute-sanitizer --tool "$2" --error-exitcode 9 "$build/tests/gpu/$3" "${@:4}" \
+    local start=$SECONDS programs=$build
+    [ "$2" != racecheck ] || programs+=-racecheck
+    if compute-sanitizer --tool "$2" --error-exitcode 9 "$programs/tests/gpu/$3" "${@:4}" \
         >"$work/log.$1" 2>&1; then
         echo "ok $1 - $2: ${*:3}, $((SECONDS - start)) s"
     else
