@@ -5,7 +5,8 @@
  *   HASTY    alone with a small query and a multiprocessor: for latency
  *   SPARING  alone with a large query, and leaving room for a second block: for
  *            throughput. Some of its memory is in device memory, some used twice.
- *   else     one of a cluster, or a small one of several on a multiprocessor
+ *   SHARING  one of a cluster, which shares a large query: for latency
+ *   else     a small one of several on a multiprocessor
  */
 #ifndef FT_GPU_BLOCK_MEMORY_CUH
 #define FT_GPU_BLOCK_MEMORY_CUH
@@ -61,6 +62,20 @@ struct finding { /* a result */
     }
 };
 
+/* What a block tells the others before the results are gathered. */
+struct __align__(16) report
+{
+    uint32_t n_findings, best, worst; /* keys of scores */
+    uint32_t most_beams;              /* of its own, after a step apart */
+};
+
+/* A beam of the border bin, of which not all stay: see prune(). Its key is the item of
+ * the same number in select.list. */
+struct contender {
+    beam b;
+    ft_gpu_trace from;
+};
+
 /* A pair whose code passed the filter. */
 struct queued {
     uint32_t child, code;
@@ -96,13 +111,22 @@ template <int THREADS_, int ROOM_, bool SPARING_ = false> struct memory {
         EACH = (ROOM + THREADS - 1) / THREADS, /* beams a thread */
         LANE_EACH = 4,                         /* beams a lane of a warp that has all */
         HASTY = THREADS >= 4 * ROOM,           /* for the latency of a query */
-        TRACED = HASTY ? 32 : 0,               /* steps whose trace is kept here */
+        SHARING = ROOM > THREADS && !SPARING,
+        TRACED = HASTY ? 32 : 0, /* steps whose trace is kept here */
         TRACES = HASTY ? TRACED * ROOM : 1,
+        TELLS = HASTY || SHARING, /* see ft_gpu_record */
+        NEAR = SHARING ? 128 : 1, /* beams of a block that goes on apart */
+        NEAR_PAIRS = 1024,        /* of such a block and a step, at most */
+        TRACE_BEAMS = SHARING ? MAX_TEAM * NEAR : 0, /* at least, in device memory */
         /* Threads that do not feed: see prune(). HASTY: the last ROOM of them scout. */
-        SETTLERS = HASTY ? THREADS - ROOM : 128,
+        SETTLERS = HASTY     ? THREADS - ROOM
+                   : SHARING ? THREADS / 2
+                             : 128,
         FEEDERS = THREADS - SETTLERS,
         FEED_EACH = (ROOM + FEEDERS - 1) / FEEDERS, /* proposals a feeder */
-        BINS = ROOM > THREADS && !SPARING ? ROOM : THREADS,
+        BINS = THREADS,
+        /* Those of a border bin: more are a crowd. */
+        CONTENDERS = SHARING ? select_memory<THREADS, BINS, true>::LIST : 0,
         FRONTIERS = SPARING ? 1 : 2,
         AHEAD = SPARING ? 1 : 2, /* positions that proposals are fetched ahead */
         JOINS = HASTY ? 2 : 1,   /* runs of pairs that a warp may join at a time */
@@ -118,13 +142,21 @@ template <int THREADS_, int ROOM_, bool SPARING_ = false> struct memory {
     candidate candidates[CANDIDATES];         /* at the end: the team's best results */
     finding findings[SPARING ? 1 : FINDINGS]; /* SPARING: in device memory */
     beam beams[FRONTIERS][ROOM]; /* the frontier, the same in every block; by step */
-    /* Before each beam. HASTY: of each beam, by the step's parity, as the proposals. */
+    /* Before each beam. HASTY: of each beam, by the step's parity. */
     __align__(16) uint32_t pairs[HASTY ? 2 : 1][ROOM + (HASTY ? 4 : 1)];
-    position<ROOM> proposals[HASTY ? 2 : 1];
+    position<ROOM> proposals[HASTY || SHARING ? 2 : 1]; /* by the step's parity */
+    struct {
+        beam beams[NEAR];
+        __align__(16) uint32_t pairs[NEAR]; /* of each beam */
+    } near[SHARING ? 2 : 1]; /* this block's own frontier, by the step's parity */
+    uint32_t n_near[3];      /* by step, modulo 3 */
+    report reports[SHARING ? MAX_TEAM : 1];
+    contender contenders[SHARING ? CONTENDERS : 1]; /* the same in every block */
     union {
         queued queue[WARPS][QUEUE];
         struct {
-            uint32_t kept[ROOM]; /* this block's: candidate, place in the frontier */
+            uint32_t kept[ROOM + CONTENDERS]; /* this block's: candidate, place in the
+                                                 frontier */
             uint32_t raw[SPARING ? ROOM : 1]; /* SPARING: raw_ahead */
         };
     };
@@ -132,9 +164,9 @@ template <int THREADS_, int ROOM_, bool SPARING_ = false> struct memory {
     uint32_t n_dealt; /* of the step's pairs, to SPARING warps */
     uint32_t tokens_ahead[AHEAD][ROOM], raw_ahead[SPARING ? 1 : ROOM];
     float logp_ahead[AHEAD][ROOM]; /* by position */
-    select_memory<THREADS, BINS, !SPARING> select;
+    select_memory<THREADS, BINS, SHARING> select;
     uint32_t n_findings, n_kept;
-    uint32_t n_border; /* block 0's: places of the border bin taken */
+    uint32_t n_border; /* items of the border bin that have a place */
     uint32_t n_candidates[HASTY ? 3 : 1]; /* HASTY: by step, modulo 3 */
     uint32_t best_sum[2], worst_sum[2];   /* keys, of beams; by the step's parity */
     uint32_t best_score, worst_score;     /* keys; see note_scores() */
@@ -142,9 +174,8 @@ template <int THREADS_, int ROOM_, bool SPARING_ = false> struct memory {
     int candidate_cut, finding_cut; /* bins behind these are hopeless */
     double finding_bound;           /* a score: below is hopeless */
     uint32_t slice_from, slice_to;  /* results that this block orders, by place */
-    uint32_t candidates_of[MAX_TEAM];
-    uint32_t tokens_of[MAX_TEAM]; /* in each block's slice */
-    uint32_t ticket;              /* block 0's: of the team's next query */
+    uint32_t tokens_of[MAX_TEAM];   /* in each block's slice */
+    uint32_t ticket;                /* block 0's: of the team's next query */
     ft_gpu_trace trace[TRACES];
     unsigned long long n_probes, n_admitted;
 };

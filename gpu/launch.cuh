@@ -23,7 +23,8 @@ template <class View> struct kernels {
         unsigned threads;
         size_t bytes;         /* of shared memory */
         size_t finding_bytes; /* of device memory */
-        bool tells;           /* see ft_gpu_plan */
+        uint32_t trace_beams;
+        bool tells; /* see ft_gpu_plan */
     };
 
     template <class Mem, int BLOCKS, bool CLUSTER> static variant make()
@@ -35,7 +36,8 @@ template <class View> struct kernels {
                 Mem::THREADS,
                 sizeof(Mem),
                 Mem::SPARING ? Mem::FINDINGS * sizeof(finding) : 0,
-                Mem::HASTY};
+                Mem::TRACE_BEAMS,
+                Mem::TELLS};
     }
 
     /* Threads and registers as they measured best. Queries share a multiprocessor,
@@ -66,9 +68,8 @@ template <class View> struct kernels {
         return c;
     }
 
-    /* May the kernel have the shared memory that it needs, on this device? Let it. */
-    static ft_status allow(const variant &v, uint32_t cluster, bool *fits,
-                           ft_error *err)
+    /* Does a block's shared memory fit on this device? */
+    static ft_status fits(const variant &v, bool *yes, ft_error *err)
     {
         int device = 0, most = 0;
         ft_status st = FT_CUDA(err, cudaGetDevice(&device));
@@ -76,17 +77,19 @@ template <class View> struct kernels {
             st = FT_CUDA(err,
                          cudaDeviceGetAttribute(
                              &most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
-        *fits = v.bytes <= (size_t)most;
-        const kernel both[] = {v.plain, v.timed};
-        for (const kernel k : both)
-            if (st == FT_OK && *fits)
-                st = FT_CUDA(err, cudaFuncSetAttribute(
-                                      k, cudaFuncAttributeMaxDynamicSharedMemorySize,
+        *yes = v.bytes <= (size_t)most;
+        return st;
+    }
+
+    /* Let the kernel have it, and so large clusters. This loads the kernel. */
+    static ft_status allow(kernel k, const variant &v, uint32_t cluster, ft_error *err)
+    {
+        ft_status st = FT_CUDA(
+            err, cudaFuncSetAttribute(k, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                       (int)v.bytes));
-        for (const kernel k : both)
-            if (st == FT_OK && *fits && cluster > PORTABLE_CLUSTER)
-                st = FT_CUDA(err,
-                             cudaFuncSetAttribute(
+        if (st == FT_OK && cluster > PORTABLE_CLUSTER)
+            st =
+                FT_CUDA(err, cudaFuncSetAttribute(
                                  k, cudaFuncAttributeNonPortableClusterSizeAllowed, 1));
         return st;
     }
@@ -109,12 +112,16 @@ template <class View> struct kernels {
         cudaLaunchAttribute attribute;
         const cudaLaunchConfig_t c = config(v, p->cluster, 1, &attribute, nullptr);
         int n = 0, device = 0, n_sm = 0;
-        bool fits;
+        bool fit;
         p->n_teams = 0;
         p->finding_bytes = v.finding_bytes;
+        p->trace_beams = v.trace_beams;
         p->tells = v.tells;
-        ft_status st = allow(v, p->cluster, &fits, err);
-        if (st != FT_OK || !fits)
+        ft_status st = fits(v, &fit, err);
+        if (st != FT_OK || !fit)
+            return st;
+        st = allow(v.plain, v, p->cluster, err);
+        if (st != FT_OK)
             return st;
         if (p->cluster > 1) {
             st = clusters(v, &c, &n, err);
@@ -139,6 +146,11 @@ template <class View> struct kernels {
     {
         const variant v = of(plan);
         const kernel k = q->phases ? v.timed : v.plain;
+        if (q->phases) { /* seldom asked for, so not loaded before */
+            const ft_status st = allow(k, v, plan->cluster, err);
+            if (st != FT_OK)
+                return st;
+        }
         View view = View::of(index);
         if (plan->for_latency && plan->cluster == 1) {
             ft_gpu_question question = *q;

@@ -35,10 +35,10 @@ template <int ROOM> struct position {
         float logp;
     };
 
-    uint32_t map[WORDS];
-    uint32_t head[HEADS]; /* first proposal; END */
-    entry entries[ROOM];  /* by proposal */
-    uint16_t next[ROOM];  /* with the same head */
+    __align__(16) uint32_t map[WORDS];
+    __align__(16) uint32_t head[HEADS]; /* first proposal; END */
+    entry entries[ROOM];                /* by proposal */
+    uint16_t next[ROOM];                /* with the same head */
     uint32_t tokens[ROOM];
     uint32_t best, worst; /* keys of the log-probs */
 
@@ -52,12 +52,14 @@ template <int ROOM> struct position {
     /* Threads 0 .. n_threads - 1 call it with their numbers. */
     __device__ void clear(unsigned thread, unsigned n_threads)
     {
+        uint4 *maps = reinterpret_cast<uint4 *>(map);
+        uint4 *heads = reinterpret_cast<uint4 *>(head);
 #pragma unroll 1
-        for (unsigned i = thread; i < WORDS; i += n_threads)
-            map[i] = 0;
+        for (unsigned i = thread; i < WORDS / 4; i += n_threads)
+            maps[i] = {0, 0, 0, 0};
 #pragma unroll 1
-        for (unsigned i = thread; i < HEADS; i += n_threads)
-            head[i] = END;
+        for (unsigned i = thread; i < HEADS / 4; i += n_threads)
+            heads[i] = {END, END, END, END};
         if (thread == 0) {
             best = 0;
             worst = ~0u;

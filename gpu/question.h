@@ -14,12 +14,13 @@ enum { FT_GPU_ROOM_SMALL = 128, FT_GPU_ROOM_LARGE = 1024 };
 
 /* How a launch spends the chip. */
 typedef struct ft_gpu_plan {
-    uint32_t room;    /* FT_GPU_ROOM_SMALL or _LARGE: B, K and N are at most this */
-    uint32_t cluster; /* blocks a query */
-    bool for_latency; /* a block has a multiprocessor to itself */
-    uint32_t n_teams; /* queries at a time */
+    uint32_t room;        /* FT_GPU_ROOM_SMALL or _LARGE: B, K and N are at most this */
+    uint32_t cluster;     /* blocks a query */
+    bool for_latency;     /* a block has a multiprocessor to itself */
+    uint32_t n_teams;     /* queries at a time */
+    uint32_t trace_beams; /* that a team's trace has room for, at least; or 0 */
     uint64_t finding_bytes; /* of device memory for a team's results, or 0 */
-    bool tells; /* a record's bytes are written last: who sees them can read it */
+    bool tells;             /* see ft_gpu_record */
 } ft_gpu_plan;
 
 /* How beam i of the frontier after a step came about. */
@@ -28,7 +29,9 @@ typedef struct ft_gpu_trace {
     uint32_t beam; /* of the frontier before */
 } ft_gpu_trace;
 
-/* Where a query's wire record lies in the output. bytes is never 0. */
+/* Where a query's wire record lies in the output. Each block of the query's team says
+ * so of the whole. bytes is never 0; where the plan tells, it is written last: who sees
+ * those of all blocks can read the record. */
 typedef struct ft_gpu_record {
     uint64_t at, bytes;
 } ft_gpu_record;
@@ -44,13 +47,13 @@ typedef struct ft_gpu_question {
     uint32_t beam, n_results;
     float token_threshold, sentence_threshold;
     const double *norm;    /* n_steps + 1 */
-    ft_gpu_trace *trace;   /* n_steps * beam a team */
+    ft_gpu_trace *trace;   /* n_steps * max(beam, the plan's trace_beams) a team */
     uint32_t *next_ticket; /* only grows: the team that draws first_ticket gets the
                               first query that no team began with */
     uint32_t first_ticket;
     uint8_t *out; /* record_bytes a query, as many as its record may have */
     uint64_t record_bytes;
-    ft_gpu_record *records;   /* n_queries */
+    ft_gpu_record *records;   /* [n_queries][blocks of a team] */
     ft_gpu_step_stats *stats; /* n_queries * n_steps, zeroed; or NULL */
 
     /* n_queries * FT_N_PHASES, in cycles, or NULL: an instrumented kernel fills it. */

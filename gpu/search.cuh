@@ -11,8 +11,10 @@
  *
  * Beams' pairs go to the warps in three ways: in turns of 32 (walk_turns), for latency
  * two turns at a time and the last without a queue (walk_in_haste), for throughput in
- * runs that are dealt out (walk_runs). For latency a step of few pairs goes another way
- * (step_at_once): a thread a pair, from the edge to the beam of the next step.
+ * runs that are dealt out (walk_runs). For latency steps of few pairs go another way: a
+ * thread a pair, from the edge to the beam of the next step (step_at_once); and where
+ * the frontier narrows, the blocks of a team take such steps each on its own, to the
+ * end (go_apart).
  *
  * What a step costs is mostly how many instructions follow each other in a warp, and
  * how many different ones: loops that run once or twice are not unrolled, and what is
@@ -40,18 +42,20 @@ enum {
 
 template <class View, class Mem, bool TIMED> struct searcher {
     enum { THREADS = Mem::THREADS, EACH = Mem::EACH, BINS = Mem::BINS };
+    enum { UNROLL_FEED = Mem::SHARING ? Mem::FEED_EACH : 1 };
     typedef bin_scale<BINS> scale;
 
     const View &view;
     const ft_gpu_question &q;
     Mem &m;
     const team all;
-    ft_gpu_trace *trace; /* [step][beam], of all steps but the last */
+    ft_gpu_trace *trace; /* [step][beam], of all steps but the last; see trace_of() */
     uint32_t query;
     double norm;                         /* of results of this step */
-    uint32_t first_pair[Mem::LANE_EACH]; /* HASTY: the pairs before the lane's beams */
+    uint32_t first_pair[Mem::LANE_EACH]; /* the pairs before the lane's beams */
     bool roomy;                          /* HASTY: for what a short step may find */
-    long long lap_at; /* TIMED: the leading thread's clock at the last lap */
+    uint32_t apart_from; /* beams after this step are numbered by near_place() */
+    long long lap_at;    /* TIMED: the leading thread's clock at the last lap */
     unsigned long long laps[FT_N_PHASES];
 
     /* The leading thread's time since the last lap goes to a phase (paper D.4). */
@@ -91,7 +95,7 @@ template <class View, class Mem, bool TIMED> struct searcher {
 
     __device__ position<Mem::ROOM> &proposals(uint32_t step) const
     {
-        return m.proposals[Mem::HASTY ? step % 2 : 0];
+        return m.proposals[Mem::HASTY || Mem::SHARING ? step % 2 : 0];
     }
 
     __device__ uint32_t *tokens_ahead(uint32_t step) const
@@ -163,6 +167,12 @@ template <class View, class Mem, bool TIMED> struct searcher {
      * are sent for. */
     __device__ void feed(uint32_t step)
     {
+        feed_now(step);
+        feed_ahead(step);
+    }
+
+    __device__ void feed_now(uint32_t step)
+    {
         const uint32_t *tokens = tokens_ahead(step);
         const float *logp = logp_ahead(step);
         const unsigned me = threadIdx.x - Mem::SETTLERS;
@@ -171,7 +181,7 @@ template <class View, class Mem, bool TIMED> struct searcher {
         to.clear(me, Mem::FEEDERS);
         __pipeline_wait_prior(0);
         feeders_sync();
-#pragma unroll 1
+#pragma unroll UNROLL_FEED
         for (int i = 0; i < Mem::FEED_EACH; i++) {
             const uint32_t k = me + i * Mem::FEEDERS;
             if (k >= q.n_proposals)
@@ -194,6 +204,10 @@ template <class View, class Mem, bool TIMED> struct searcher {
             atomicMax(&to.best, best);
             atomicMin(&to.worst, worst);
         }
+    }
+
+    __device__ void feed_ahead(uint32_t step)
+    {
         if (Mem::AHEAD > 1)
             fetch_codes(step + 1);
         fetch_proposals(step + Mem::AHEAD);
@@ -259,9 +273,16 @@ template <class View, class Mem, bool TIMED> struct searcher {
     {
         if constexpr (!Mem::HASTY)
             return m.pairs[0][n_beams];
+        return count_by_lanes(pairs(step), n_beams);
+    }
+
+    /* The same, of beams that have so many pairs each, by each warp: sets first_pair.
+     */
+    __device__ uint32_t count_by_lanes(const uint32_t *pairs, uint32_t n_beams)
+    {
         const unsigned first = threadIdx.x % 32 * Mem::LANE_EACH;
         uint32_t n[Mem::LANE_EACH], sum = 0;
-        memcpy(n, __builtin_assume_aligned(&pairs(step)[first], 16), sizeof n);
+        memcpy(n, __builtin_assume_aligned(&pairs[first], 16), sizeof n);
 #pragma unroll
         for (int i = 0; i < Mem::LANE_EACH; i++) {
             n[i] = first + i < n_beams ? n[i] : 0;
@@ -380,23 +401,11 @@ template <class View, class Mem, bool TIMED> struct searcher {
     __device__ uint32_t locate(uint32_t x, uint32_t to, uint32_t n_beams,
                                uint32_t *child) const
     {
+        if constexpr (Mem::HASTY)
+            return locate_by_lanes(x, to, child);
         /* Every beam has a pair: a bit for each beam that begins behind x. */
         const unsigned lane = threadIdx.x % 32, to_lane = (2u << lane) - 1;
         const bool there = x + lane < to;
-        if constexpr (Mem::HASTY) {
-            uint32_t n = 0, own = 0, bits = 0;
-#pragma unroll
-            for (int i = 0; i < Mem::LANE_EACH; i++) {
-                const bool starts = first_pair[i] > x;
-                n += !starts;
-                own = starts ? own : first_pair[i];
-                bits |= first_pair[i] - x - 1 < 31 ? 2u << (first_pair[i] - x - 1) : 0;
-            }
-            const uint32_t first = warp_sum(n) - 1, at = warp_max(own);
-            const unsigned here = warp_or(bits) & to_lane;
-            *child = !there ? 0 : here ? __clz(here) + lane - 31 : x + lane - at;
-            return there ? first + __popc(here) : first;
-        }
         const uint32_t first = beam_of(x, n_beams), next = first + 1 + lane;
         const uint32_t start = next < n_beams ? m.pairs[0][next] - x : ~0u;
         const unsigned starts = warp_or(start < 32 ? 1u << start : 0);
@@ -405,12 +414,31 @@ template <class View, class Mem, bool TIMED> struct searcher {
         return there ? mine : first;
     }
 
+    /* The same where count_by_lanes() has counted. */
+    __device__ uint32_t locate_by_lanes(uint32_t x, uint32_t to, uint32_t *child) const
+    {
+        const unsigned lane = threadIdx.x % 32, to_lane = (2u << lane) - 1;
+        const bool there = x + lane < to;
+        uint32_t n = 0, own = 0, bits = 0;
+#pragma unroll
+        for (int i = 0; i < Mem::LANE_EACH; i++) {
+            const bool starts = first_pair[i] > x;
+            n += !starts;
+            own = starts ? own : first_pair[i];
+            bits |= first_pair[i] - x - 1 < 31 ? 2u << (first_pair[i] - x - 1) : 0;
+        }
+        const uint32_t first = warp_sum(n) - 1, at = warp_max(own);
+        const unsigned here = warp_or(bits) & to_lane;
+        *child = !there ? 0 : here ? __clz(here) + lane - 31 : x + lane - at;
+        return there ? first + __popc(here) : first;
+    }
+
     /* What is stored on the edge of a pair; a hub's child is a proposal's number. */
     __device__ uint32_t code_at(const beam &b, uint32_t child, uint32_t step,
                                 bool all_flags, unsigned *hint) const
     {
         const unsigned asks =
-            (all_flags ? ASK_FLAGS : 0) | (Mem::HASTY ? ASK_AHEAD : 0);
+            (all_flags ? ASK_FLAGS : 0) | (Mem::HASTY || Mem::SHARING ? ASK_AHEAD : 0);
         if constexpr (Mem::JOINS > 1) { /* no branch: accesses overlap */
             const bool hub = by_proposal(b.n_children);
             const uint32_t code =
@@ -800,8 +828,8 @@ template <class View, class Mem, bool TIMED> struct searcher {
         const candidate_keys get = {view, m.candidates, beams(step)};
         if (threadIdx.x == 0)
             m.select.n_list = 0;
-        const verdict<BINS> v = select_best<false>(team{0, 1}, m.select, m.select.bins,
-                                                   bins, n, q.beam, get);
+        const verdict<BINS> v = select_best<false, false>(
+            team{0, 1}, m.select, m.select.bins, bins, n, q.beam, get);
         keep<Mem::CANDIDATES>(m.candidates, n, v, n_candidates(step), get);
         clear_bins(m.select.bins, m.select);
         if (threadIdx.x == 0)
@@ -847,8 +875,8 @@ template <class View, class Mem, bool TIMED> struct searcher {
         for (uint32_t i = threadIdx.x; i < n; i += THREADS)
             atomicAdd(&bins[scores.bin((float)get(i).value)], 1u);
         __syncthreads();
-        const verdict<BINS> v =
-            select_best<false>(team{0, 1}, m.select, bins, scores, n, q.n_results, get);
+        const verdict<BINS> v = select_best<false, false>(team{0, 1}, m.select, bins,
+                                                          scores, n, q.n_results, get);
         keep<Mem::FINDINGS>(findings(), n, v, &m.n_findings, get);
         uint32_t worst = ~0u;
 #pragma unroll 1
@@ -894,10 +922,11 @@ template <class View, class Mem, bool TIMED> struct searcher {
     {
         if (threadIdx.x == 0)
             m.n_alive = 0;
-        all.sync();
+        share_bins(all, m.select, m.select.bins);
         find_border<false>(all, m.select, m.select.bins, q.beam, no_note());
         const int as_beam = step + 1 < q.n_steps ? (int)m.select.border : -1;
         all.sync();
+        share_bins(all, m.select, m.select.ends);
         find_border<false>(all, m.select, m.select.ends, q.n_results, no_note());
         const int most = max(as_beam, (int)m.select.border);
         if (threadIdx.x == 0) {
@@ -947,10 +976,16 @@ template <class View, class Mem, bool TIMED> struct searcher {
         }
     }
 
+    __device__ ft_gpu_trace *trace_of(uint32_t step, uint32_t at) const
+    {
+        const uint32_t n = max(q.beam, (uint32_t)Mem::TRACE_BEAMS);
+        return &trace[(uint64_t)step * n + at];
+    }
+
     /* Beam `at` of the frontier after this step came from candidate c. */
     __device__ void note_trace(uint32_t step, uint32_t at, const candidate &c)
     {
-        trace[(uint64_t)step * q.beam + at] = {c.token, c.beam};
+        *trace_of(step, at) = {c.token, c.beam};
     }
 
     /* Beam `at` of the frontier after this step, in every block. */
@@ -963,31 +998,64 @@ template <class View, class Mem, bool TIMED> struct searcher {
             pairs(step + 1)[at] = pairs_of(b.n_children);
     }
 
-    /* Candidate i becomes beam `at` of the next frontier, in every block. Where there
-     * is one frontier only, it waits in the candidate's place until nobody needs the
-     * old one. */
-    __device__ void settle(uint32_t i, uint32_t at, uint32_t step)
+    /* SHARING: contender number `at`, in every block. */
+    __device__ void put_contender(uint32_t at, const rank_key &k, const contender &c)
+    {
+#pragma unroll 1
+        for (unsigned to = 0; to < all.size; to++) {
+            all.at(m.select.list, to)[at] = k;
+            all.at(m.contenders, to)[at] = c;
+        }
+    }
+
+    /* SHARING: the best contenders take the frontier's places from `sure` on. A barrier
+     * of the team lies behind. */
+    __device__ void settle_contenders(uint32_t step, uint32_t sure)
+    {
+        rank_list(m.select, m.select.inside,
+                  [&](uint32_t i, const rank_key &, uint32_t rank) {
+                      const uint32_t at = sure + rank;
+                      if (at >= q.beam)
+                          return;
+                      beams(step + 1)[at] = m.contenders[i].b;
+                      if (all.rank == 0)
+                          *trace_of(step, at) = m.contenders[i].from;
+                  });
+        __syncthreads();
+    }
+
+    /* Candidate i becomes beam `at` of the next frontier, in every block; from place
+     * `sure` on, a contender. Where there is one frontier only, it waits in the
+     * candidate's place until nobody needs the old one. */
+    __device__ void settle(uint32_t i, uint32_t at, uint32_t step, uint32_t sure)
     {
         const candidate c = m.candidates[i];
-        const ft_range r = view.children(beams(step)[c.beam].first + c.child, step + 1);
+        const uint64_t node = beams(step)[c.beam].first + c.child;
+        const ft_range r = view.children(node, step + 1);
         fetch_edges_of(view, r.first, step + 1);
         const beam b = {r.first, (uint32_t)r.count, c.sum};
         if constexpr (Mem::FRONTIERS == 1) {
             note_trace(step, at, c);
             memcpy(&m.candidates[i], &b, sizeof b);
+        } else if (Mem::SHARING && at >= sure) {
+            put_contender(at - sure, {c.sum, place_of(view, node)},
+                          {b, {c.token, c.beam}});
         } else {
             put_beam(step, at, b);
         }
     }
 
+    enum : uint32_t { ALL_SURE = ~0u };
+
     /* Of the team's candidates the best B stay: m.kept is this block's, best bin first
-     * over the team. */
-    __device__ void choose(uint32_t step, const scale &bins)
+     * over the team. Those from the place that is returned on are contenders, and too
+     * many; ALL_SURE: there are none. */
+    __device__ uint32_t choose(uint32_t step, const scale &bins)
     {
         const candidate_keys get = {view, m.candidates, beams(step)};
         const uint32_t n = *n_candidates(step);
-        const verdict<BINS> v =
-            select_best<true>(all, m.select, m.select.bins, bins, n, q.beam, get);
+        const verdict<BINS> v = select_best<true, Mem::SHARING>(
+            all, m.select, m.select.bins, bins, n, q.beam, get);
 #pragma unroll 1
         for (uint32_t base = 0; base < n; base += THREADS) {
             const uint32_t i = base + threadIdx.x;
@@ -999,7 +1067,7 @@ template <class View, class Mem, bool TIMED> struct searcher {
                 stays = v.keeps(k);
                 if (stays)
                     at = v.on_border(k)
-                             ? v.above + atomicAdd(all.at(&m.n_border, 0), 1u)
+                             ? v.above + m.select.n_before + atomicAdd(&m.n_border, 1u)
                              : atomicAdd(&m.select.place[bin], 1u);
             }
             const uint32_t mine = take_place(&m.n_kept, stays);
@@ -1007,56 +1075,58 @@ template <class View, class Mem, bool TIMED> struct searcher {
                 m.kept[mine] = i | at << 16;
         }
         __syncthreads();
+        return v.spare ? v.above : (uint32_t)ALL_SURE;
     }
 
     /* The team's best B candidates become the frontier of every block, about best
      * first; while some threads wait for their children, the others make ready the next
      * position's proposals, unless that is done. Returns how many. Where all candidates
      * stay, their order is left as it is, but for the first step's, whose children can
-     * be many. */
+     * be many. SHARING: where not all of the border bin stays, its candidates become
+     * contenders, and after the barrier each block finds the same best of them. */
     __device__ uint32_t prune(uint32_t step, const scale &bins, bool fed = false)
     {
-        uint32_t total = *n_candidates(step), earlier = 0;
+        uint32_t total = *n_candidates(step);
         if (Mem::AHEAD == 1 && feeds()) {
             __pipeline_wait_prior(0);
             fetch_codes(step + 1);
         }
-        if (all.size > 1) {
-            __syncthreads();
-            if (threadIdx.x < all.size)
-                all.at(m.candidates_of, threadIdx.x)[all.rank] = total;
-            all.sync();
-            const unsigned lane = threadIdx.x % 32;
-            const uint32_t of = lane < all.size ? m.candidates_of[lane] : 0;
-            total = warp_sum(of);
-            earlier = warp_sum(lane < all.rank ? of : 0);
-        }
+        if (all.size > 1)
+            share_bins(all, m.select, m.select.bins);
         lap(FT_PHASE_SYNC);
-        const bool all_stay = step > 0 && total <= q.beam;
+        const bool all_stay = all.size == 1 && step > 0 && total <= q.beam;
+        uint32_t sure = ALL_SURE;
         if (!all_stay)
-            choose(step, bins);
+            sure = choose(step, bins);
+        if (all.size > 1)
+            total = m.select.total;
         lap(FT_PHASE_PRUNING);
         const uint32_t n = all_stay ? *n_candidates(step) : m.n_kept;
         /* Candidate, and place in the frontier. */
         const auto kept = [&](uint32_t i) -> uint32_t {
-            return all_stay ? i | (earlier + i) << 16 : m.kept[i];
+            return all_stay ? i | i << 16 : m.kept[i];
         };
         if (Mem::HASTY)
             roomy = m.n_findings + Mem::SETTLERS <= Mem::FINDINGS;
 #pragma unroll 1
         for (uint32_t i = threadIdx.x; i < n; i += THREADS)
-            settle(kept(i) & 0xffff, kept(i) >> 16, step);
+            settle(kept(i) & 0xffff, kept(i) >> 16, step, sure);
         if (feeds()) {
             clear_all_bins();
             if (!fed)
-                feed(step + 1);
+                feed_now(step + 1);
+            if (!fed && !Mem::SHARING)
+                feed_ahead(step + 1);
         }
         lap(FT_PHASE_EXPANSION);
         all.arrive();
+        if (Mem::SHARING && feeds())
+            feed_ahead(step + 1);
         if constexpr (Mem::FRONTIERS > 1) {
 #pragma unroll 1
             for (uint32_t i = threadIdx.x; i < n; i += THREADS)
-                note_trace(step, kept(i) >> 16, m.candidates[kept(i) & 0xffff]);
+                if (!Mem::SHARING || kept(i) >> 16 < sure)
+                    note_trace(step, kept(i) >> 16, m.candidates[kept(i) & 0xffff]);
         }
         all.wait();
         if constexpr (Mem::FRONTIERS == 1) {
@@ -1069,22 +1139,29 @@ template <class View, class Mem, bool TIMED> struct searcher {
             __syncthreads();
         }
         lap(FT_PHASE_SYNC);
+        if (Mem::SHARING && sure != ALL_SURE) {
+            settle_contenders(step, sure);
+            lap(FT_PHASE_PRUNING);
+        }
         return min(total, q.beam);
     }
 
-    /* HASTY: look at pair x + lane, of the step's n_pairs; what is found becomes a beam
-     * of the next step at once, in the place where it is put down as a candidate.
-     * Returns whether there may be no room for the next step's results. */
-    __device__ bool look_at_once(uint32_t x, uint32_t n_pairs, uint32_t step,
-                                 uint32_t n_beams)
+    /* A pair that was looked at. */
+    struct looked {
+        bool as_beam, as_result;
+        float sum;
+        uint32_t child, token;
+        uint64_t node;
+        ft_range children; /* as_beam */
+    };
+
+    /* Look at a child of beam b, where there is one: all of the edge at once. A hub's
+     * child is a proposal's number. Whether any of the warp's was admitted. */
+    __device__ bool look_at_once(const beam &b, uint32_t child, bool there,
+                                 uint32_t step, looked *l)
     {
         const position<Mem::ROOM> &proposed = proposals(step);
-        uint32_t child;
-        const uint32_t parent = locate(x, n_pairs, n_beams, &child);
-        const beam b = beams(step)[parent];
-        bool there = x + threadIdx.x % 32 < n_pairs;
-        const bool hub = by_proposal(b.n_children);
-        if (hub) { /* the child is a proposal's number */
+        if (by_proposal(b.n_children)) {
             float logp;
             there =
                 there && proposed.find(proposed.entries[child].code, &logp) == child;
@@ -1101,39 +1178,48 @@ template <class View, class Mem, bool TIMED> struct searcher {
         if (!__any_sync(~0u, admitted))
             return false;
         float logp = 0, sum = 0;
-        uint32_t proposal = proposed.END, token = 0;
+        uint32_t proposal = proposed.END;
         if (admitted)
             proposal = proposed.find(seen.code, &logp);
         admitted = proposal != proposed.END &&
                    ft_admit(b.sum, logp, q.token_threshold, q.sentence_threshold, &sum);
-        ft_range children = {0, 0};
-        bool as_beam = false, as_result = false;
+        *l = {false, false, sum, child, 0, node, {0, 0}};
         if (admitted) {
             const unsigned flags = seen.flags(view, node, step);
-            token = proposed.tokens[proposal];
-            as_beam = step + 1 < q.n_steps && (flags & FT_NODE_HAS_CHILDREN);
-            as_result =
+            l->token = proposed.tokens[proposal];
+            l->as_beam = step + 1 < q.n_steps && (flags & FT_NODE_HAS_CHILDREN);
+            l->as_result =
                 (flags & FT_NODE_TERMINAL) && (double)sum * norm >= m.finding_bound;
-            if (as_beam)
-                children = seen.children(view, node, step);
+            if (l->as_beam)
+                l->children = seen.children(view, node, step);
         }
         if (q.stats && admitted)
             atomicAdd(&m.n_admitted, 1ull);
+        return true;
+    }
+
+    /* HASTY: what is found becomes a beam of the next step at once, in the place where
+     * it is put down as a candidate. Returns whether there may be no room for the next
+     * step's results. */
+    __device__ bool put_at_once(const looked &l, uint32_t parent, uint32_t step)
+    {
         uint32_t c, f;
-        take_places(n_candidates(step), as_beam, &c, &m.n_findings, as_result, &f);
-        if (as_beam) {
-            const candidate found = {sum, child, token, parent};
+        take_places(n_candidates(step), l.as_beam, &c, &m.n_findings, l.as_result, &f);
+        if (l.as_beam) {
+            const candidate found = {l.sum, l.child, l.token, parent};
             m.candidates[c] = found;
             if (c < q.beam) {
-                fetch_edges_of(view, children.first, step + 1);
-                put_beam(step, c, {children.first, (uint32_t)children.count, sum});
+                fetch_edges_of(view, l.children.first, step + 1);
+                put_beam(step, c,
+                         {l.children.first, (uint32_t)l.children.count, l.sum});
                 note_trace(step, c, found);
             }
         }
-        if (as_result)
-            findings()[f] = finding::of(sum, token, place_of(view, node), step, parent);
+        if (l.as_result)
+            findings()[f] =
+                finding::of(l.sum, l.token, place_of(view, l.node), step, parent);
         lap(FT_PHASE_VALIDATION);
-        return as_result && f + 1 + Mem::SETTLERS > Mem::FINDINGS;
+        return l.as_result && f + 1 + Mem::SETTLERS > Mem::FINDINGS;
     }
 
     /* HASTY: a step of so few pairs that a settler has one at most. Meanwhile the
@@ -1148,7 +1234,12 @@ template <class View, class Mem, bool TIMED> struct searcher {
             if (!last)
                 feed(step + 1);
         } else if (x < n_pairs) {
-            tight = look_at_once(x, n_pairs, step, n_beams);
+            uint32_t child;
+            const uint32_t parent = locate_by_lanes(x, n_pairs, &child);
+            looked l;
+            if (look_at_once(beams(step)[parent], child, x + threadIdx.x % 32 < n_pairs,
+                             step, &l))
+                tight = put_at_once(l, parent, step);
         }
         roomy = !__syncthreads_or(tight);
         lap(FT_PHASE_SYNC);
@@ -1164,6 +1255,107 @@ template <class View, class Mem, bool TIMED> struct searcher {
             atomicAdd(&m.select.bins[bins.bin(m.candidates[i].sum)], 1u);
         __syncthreads();
         return prune(step, bins, true);
+    }
+
+    /* SHARING: the place in the team's trace of beam `at` of this block's own. */
+    __device__ uint32_t near_place(uint32_t at) const
+    {
+        return all.rank * Mem::NEAR + at;
+    }
+
+    /* SHARING: pairs x .. x + 31 of a step apart; what is found is this block's own.
+     * `first`: the step is the first one apart, whose beams are all blocks'. */
+    __device__ void look_apart(uint32_t x, uint32_t n_pairs, uint32_t step,
+                               uint32_t n_beams, bool first)
+    {
+        uint32_t child;
+        const uint32_t parent = first ? locate(x, n_pairs, n_beams, &child)
+                                      : locate_by_lanes(x, n_pairs, &child);
+        const beam b = first ? beams(step)[parent] : m.near[step % 2].beams[parent];
+        looked l;
+        if (!look_at_once(b, child, x + threadIdx.x % 32 < n_pairs, step, &l))
+            return;
+        uint32_t c, f;
+        take_places(&m.n_near[step % 3], l.as_beam, &c, &m.n_findings, l.as_result, &f);
+        if (l.as_beam && c < Mem::NEAR) {
+            auto &next = m.near[(step + 1) % 2];
+            fetch_edges_of(view, l.children.first, step + 1);
+            next.beams[c] = {l.children.first, (uint32_t)l.children.count, l.sum};
+            next.pairs[c] = pairs_of((uint32_t)l.children.count);
+            *trace_of(step, near_place(c)) = {l.token,
+                                              first ? parent : near_place(parent)};
+        }
+        if (l.as_result)
+            findings()[f] =
+                finding::of(l.sum, l.token, place_of(view, l.node), step, parent);
+        lap(FT_PHASE_VALIDATION);
+    }
+
+    /* SHARING: as long as all that is found stays, no block needs to know what others
+     * found: from this step on each keeps its own, to the end and without a barrier of
+     * the team. Returns the most beams that it had after a step; all could stay if the
+     * team's sum is not above B. NOT_APART: this block has no room. The frontier of all
+     * blocks is left as it is. */
+    enum : uint32_t { NOT_APART = 1 << 16 };
+
+    __device__ uint32_t go_apart(uint32_t step, uint32_t n_beams, uint32_t n_pairs)
+    {
+        uint32_t blocks = all.size, rank = all.rank, most = 0;
+        uint32_t n_findings = m.n_findings; /* at most */
+        uint32_t mine = (n_pairs - 1) / (32 * blocks) * 32 + 32;
+        bool first = true;
+        if (threadIdx.x == 0)
+            m.n_near[step % 3] = 0;
+        __syncthreads();
+        for (;; step++) {
+            const bool last = step + 1 == q.n_steps;
+            n_findings += mine;
+            if (mine > Mem::NEAR_PAIRS || n_findings > Mem::FINDINGS)
+                return NOT_APART;
+            norm = q.norm[step + 1];
+            if (threadIdx.x == 0)
+                m.n_near[(step + 1) % 3] = 0; /* a barrier behind its last readers */
+            if (!feeds()) {
+#pragma unroll 1
+                for (uint32_t x = (threadIdx.x / 32 * blocks + rank) * 32; x < n_pairs;
+                     x += Mem::SETTLERS * blocks)
+                    look_apart(x, n_pairs, step, n_beams, first);
+            } else if (!last) {
+                feed(step + 1);
+            }
+            __syncthreads();
+            lap(FT_PHASE_SYNC);
+            n_beams = last ? 0 : m.n_near[step % 3];
+            if (n_beams > Mem::NEAR)
+                return NOT_APART;
+            most = max(most, n_beams);
+            if (n_beams == 0)
+                return most;
+            n_pairs = mine = count_by_lanes(m.near[(step + 1) % 2].pairs, n_beams);
+            blocks = 1;
+            rank = 0;
+            first = false;
+        }
+    }
+
+    /* SHARING: what was found apart is forgotten, and the step's proposals are made
+     * ready again. */
+    __device__ void come_back(uint32_t step, uint32_t n_findings)
+    {
+        if (threadIdx.x == 0) {
+            m.n_findings = n_findings;
+            m.best_score = 0;
+            m.worst_score = ~0u;
+        }
+        if (feeds()) {
+            fetch_proposals(step);
+            fetch_proposals(step + 1);
+            __pipeline_wait_prior(0);
+            fetch_codes(step);
+            feed(step);
+        }
+        norm = q.norm[step + 1];
+        all.sync();
     }
 
     __device__ void note_stats(uint32_t step, uint32_t n_beams, uint32_t n_kept,
@@ -1188,32 +1380,45 @@ template <class View, class Mem, bool TIMED> struct searcher {
         uint32_t token;
         uint16_t step, beam;
     };
-    static_assert(sizeof(result) * Mem::ROOM <= sizeof(m.candidates), "reused");
+    static_assert(sizeof(result) * (Mem::ROOM + Mem::CONTENDERS) <=
+                      sizeof(m.candidates),
+                  "reused");
+
+    /* A barrier of the team, behind which each has the sums of all, and the best and
+     * the worst. */
+    __device__ report meet(uint32_t most_beams)
+    {
+        const uint32_t n = m.n_findings;
+        note_scores(n, {view, findings(), q.norm});
+        __syncthreads();
+        report mine = {n, m.best_score, m.worst_score, most_beams};
+        if constexpr (Mem::SHARING) {
+            const unsigned lane = threadIdx.x % 32;
+            if (threadIdx.x < all.size)
+                all.at(m.reports, threadIdx.x)[all.rank] = mine;
+            all.sync();
+            mine = lane < all.size ? m.reports[lane] : report{0, 0, ~0u, 0};
+            mine = {warp_sum(mine.n_findings), warp_max(mine.best),
+                    ~warp_max(~mine.worst), warp_sum(mine.most_beams)};
+        }
+        return mine;
+    }
 
     /* The team's best N findings, best bin first: each block gets a slice of them,
-     * whole bins, by place into its `best`. Returns how many. */
-    __device__ uint32_t gather_results(result *best, scale *scores)
+     * whole bins, by place into its `best`. Returns how many; the last bin has *spare
+     * more: its worst are to go. */
+    __device__ uint32_t gather_results(const report &of_all, result *best,
+                                       scale *scores, uint32_t *spare)
     {
         const finding_keys get = {view, findings(), q.norm};
         const uint32_t n = m.n_findings;
-        note_scores(n, get);
-        all.sync();
-        uint32_t high = 0, low = ~0u, total = 0;
-        if (const unsigned r = threadIdx.x % 32; r < all.size) {
-            total = *all.at(&m.n_findings, r);
-            high = *all.at(&m.best_score, r);
-            low = *all.at(&m.worst_score, r);
-        }
-        total = warp_sum(total);
-        high = warp_max(high);
-        low = ~warp_max(~low);
-        *scores = scale::over(key_float(high), key_float(low));
+        *scores = scale::over(key_float(of_all.best), key_float(of_all.worst));
         /* The last step had no candidates, so the bins are clear. */
 #pragma unroll 1
         for (uint32_t i = threadIdx.x; i < n; i += THREADS)
             atomicAdd(&m.select.bins[scores->bin((float)get(i).value)], 1u);
-        all.sync();
-        const uint32_t n_best = min(total, q.n_results);
+        share_bins(all, m.select, m.select.bins);
+        const uint32_t n_best = min(of_all.n_findings, q.n_results);
         enum { OWNER_AT = 24 }; /* above a place */
         const auto owner = [&](uint32_t place) {
             return all.size > 1 ? place * all.size / n_best : 0;
@@ -1227,8 +1432,9 @@ template <class View, class Mem, bool TIMED> struct searcher {
             else if (owner(place) > all.rank)
                 atomicMin(&m.slice_to, place);
         };
-        const verdict<BINS> v = select_best<true>(all, m.select, m.select.bins, *scores,
-                                                  n, q.n_results, get, note);
+        const verdict<BINS> v = select_best<true, Mem::SHARING>(
+            all, m.select, m.select.bins, *scores, n, q.n_results, get, note);
+        *spare = v.spare;
 #pragma unroll 1
         for (uint32_t i = threadIdx.x; i < n; i += THREADS) {
             const finding f = findings()[i];
@@ -1237,13 +1443,15 @@ template <class View, class Mem, bool TIMED> struct searcher {
                 continue;
             uint32_t at =
                 v.on_border(k)
-                    ? (v.above + atomicAdd(all.at(&m.n_border, 0), 1u)) |
+                    ? (v.above + m.select.n_before + atomicAdd(&m.n_border, 1u)) |
                           owner(v.above) << OWNER_AT
                     : atomicAdd(&m.select.place[scores->bin((float)k.value)], 1u);
             const uint32_t to = at >> OWNER_AT;
             at &= (1u << OWNER_AT) - 1;
+            const uint32_t beam =
+                f.step() > apart_from ? near_place(f.beam()) : f.beam();
             all.at(best, to)[at] = {k.value, k.node, f.token, (uint16_t)f.step(),
-                                    (uint16_t)f.beam()};
+                                    (uint16_t)beam};
         }
         all.sync();
         return n_best;
@@ -1280,21 +1488,23 @@ template <class View, class Mem, bool TIMED> struct searcher {
     /* Order the results and write the record: paper Appendix D.3. Ascending, so the
      * best is the last. Returns the team's ticket. After this no block touches
      * another's memory. */
-    __device__ uint32_t answer()
+    __device__ uint32_t answer(const report &of_all)
     {
         __pipeline_wait_prior(0); /* for what a query that ends early had sent for */
         result *best = reinterpret_cast<result *>(m.candidates);
         scale scores;
-        const uint32_t n = gather_results(best, &scores);
+        uint32_t spare;
+        const uint32_t n = gather_results(of_all, best, &scores, &spare);
         const uint32_t ticket = *all.at(&m.ticket, 0);
         lap(FT_PHASE_PRUNING);
         const uint32_t to = min(m.slice_to, n), from = min(m.slice_from, to);
+        const uint32_t end = from < to && to == n ? n + spare : to;
         uint32_t *order = m.pairs[0], *lengths = m.kept; /* of the slice, ascending */
 #pragma unroll 1
-        for (uint32_t base = from; base < to; base += THREADS / RANKERS) {
+        for (uint32_t base = from; base < end; base += THREADS / RANKERS) {
             const uint32_t i = base + threadIdx.x / RANKERS;
-            const uint32_t rank = rank_of(best, i, from, to, scores);
-            if (i < to && threadIdx.x % RANKERS == 0) {
+            const uint32_t rank = rank_of(best, i, from, end, scores);
+            if (i < end && rank < to && threadIdx.x % RANKERS == 0) {
                 lengths[to - 1 - rank] = best[i].step + 1;
                 order[to - 1 - rank] = i;
             }
@@ -1329,14 +1539,15 @@ template <class View, class Mem, bool TIMED> struct searcher {
         __syncthreads();
         const uint64_t record = query * q.record_bytes;
         const uint64_t bytes = 8 + 16ull * n + 4ull * n_tokens;
-        if (!Mem::HASTY && all.rank == 0 && threadIdx.x == 0)
-            q.records[query] = {record, bytes};
+        ft_gpu_record *told = &q.records[query * all.size + all.rank];
+        if (!Mem::TELLS && threadIdx.x == 0)
+            *told = {record, bytes};
         write_record(q.out + record, best, n, n - to, to - from, order, lengths,
                      earlier, total);
-        if (Mem::HASTY && threadIdx.x == 0) { /* a barrier lies behind: it tells */
-            q.records[query].at = record;
+        if (Mem::TELLS && threadIdx.x == 0) { /* a barrier of the block lies behind */
+            told->at = record;
             __threadfence_system();
-            q.records[query].bytes = bytes;
+            told->bytes = bytes;
         }
         lap(FT_PHASE_SYNC);
         return ticket;
@@ -1377,7 +1588,7 @@ template <class View, class Mem, bool TIMED> struct searcher {
                         part[to] = token;
                     if (t == 0)
                         break;
-                    const ft_gpu_trace from = trace[(uint64_t)(t - 1) * q.beam + beam];
+                    const ft_gpu_trace from = *trace_of(t - 1, beam);
                     token = from.token;
                     beam = from.beam;
                 }
@@ -1428,7 +1639,11 @@ template <class View, class Mem, bool TIMED> struct searcher {
         }
         all.wait();
         roomy = true;
-        uint32_t n_beams = 1;
+        apart_from = ~0u;
+        uint32_t n_beams = 1, n_before = 0;
+        bool may_part = Mem::SHARING && !q.stats;
+        report of_all;
+        bool met = false;
         for (uint32_t step = 0; step < q.n_steps && n_beams; step++) {
             const long long start = clock64();
             norm = q.norm[step + 1];
@@ -1436,6 +1651,20 @@ template <class View, class Mem, bool TIMED> struct searcher {
             lap(FT_PHASE_SYNC);
             const uint32_t n_pairs = total_pairs(step, n_beams);
             uint32_t n_kept = 0;
+            if constexpr (Mem::SHARING)
+                /* Fewer beams than there were will hardly become too many. */
+                if (may_part && n_beams < n_before &&
+                    n_pairs <= Mem::NEAR_PAIRS * all.size) {
+                    const uint32_t n_findings = m.n_findings;
+                    of_all = meet(go_apart(step, n_beams, n_pairs));
+                    met = of_all.most_beams <= q.beam;
+                    if (met) {
+                        apart_from = step;
+                        break;
+                    }
+                    may_part = false;
+                    come_back(step, n_findings);
+                }
             if (Mem::HASTY && n_pairs <= Mem::SETTLERS && roomy) {
                 n_kept = step_at_once(step, n_beams, n_pairs);
             } else {
@@ -1447,9 +1676,12 @@ template <class View, class Mem, bool TIMED> struct searcher {
             note_stats(step, n_beams, n_kept, start);
             if (Mem::HASTY && q.stats)
                 __syncthreads(); /* before the next step counts */
+            n_before = n_beams;
             n_beams = n_kept;
         }
-        const uint32_t ticket = answer();
+        if (!met)
+            of_all = meet(0);
+        const uint32_t ticket = answer(of_all);
         if (TIMED && threadIdx.x == 0 && all.rank == 0)
             for (int i = 0; i < FT_N_PHASES; i++) {
                 q.phases[(uint64_t)query * FT_N_PHASES + i] = laps[i];
@@ -1471,7 +1703,8 @@ __global__ void __launch_bounds__(Mem::THREADS, BLOCKS)
     const uint32_t number = blockIdx.x / all.size;
     ft_gpu_trace *trace = Mem::HASTY && q.n_steps <= Mem::TRACED + 1
                               ? m.trace
-                              : q.trace + (uint64_t)number * q.n_steps * q.beam;
+                              : q.trace + (uint64_t)number * q.n_steps *
+                                              max(q.beam, (uint32_t)Mem::TRACE_BEAMS);
     searcher<View, Mem, TIMED> s = {view, q, m, all, trace};
     for (uint32_t query = number; query < q.n_queries;)
         query = s.run(query);

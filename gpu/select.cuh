@@ -73,6 +73,7 @@ template <int BINS> struct verdict {
     uint32_t above; /* how many are in better bins */
     bool whole_bin; /* the border bin's items all stay */
     rank_key worst; /* else: those not behind this one */
+    uint32_t spare; /* whole_bin: so many of its items are yet to go, the worst */
 
     __device__ bool on_border(const rank_key &k) const
     {
@@ -94,10 +95,13 @@ template <int THREADS, int BINS, bool TEAM> struct select_memory {
     uint32_t ends[BINS];            /* of those that end keys */
     uint32_t sums[TEAM ? BINS : 1]; /* of all blocks' bins; above, of those of lower
                                        rank */
-    uint32_t place[BINS];           /* where this block's next item of the bin goes */
+    __align__(16) uint16_t of[TEAM ? MAX_TEAM : 1][TEAM ? BINS : 8]; /* each block's */
+    uint32_t place[BINS]; /* where this block's next item of the bin goes */
     rank_key list[LIST];
     rank_key worst;
-    uint32_t n_list, border, above, inside;
+    uint32_t n_list, border, above, inside, total;
+    uint32_t n_before; /* of the border items that stay, those of lower ranks */
+    uint32_t n_stay[TEAM ? MAX_TEAM : 1];
     uint32_t warp_sums[THREADS / 32];
 };
 
@@ -111,48 +115,50 @@ static __device__ void clear_bins(uint32_t *bins, select_memory<THREADS, BINS, T
         m.n_list = 0;
 }
 
-/* Sum the bins of a team's blocks: each block sums a part of them, for all blocks;
- * lanes share a bin, with as many blocks each as there are bins a thread. Sums end at
- * SUM_MASK, more than anybody wants. */
+/* A barrier of the team, behind which each thread of a block has the sums of all
+ * blocks' bins that it will ask for: every block gets every block's. Sums end at
+ * SUM_MASK, more than anybody wants. Between two calls lies another barrier. */
 enum { SUM_BITS = 16, SUM_MASK = (1 << SUM_BITS) - 1 };
 
 template <int THREADS, int BINS, bool TEAM>
-static __device__ void share_sums(const team &t, select_memory<THREADS, BINS, TEAM> &m,
-                                  uint32_t *bins)
+static __device__ void share_bins(const team &t, select_memory<THREADS, BINS, TEAM> &m,
+                                  const uint32_t *bins)
 {
-    enum { EACH = BINS / THREADS };
-    const unsigned lanes = t.size / EACH, lane = threadIdx.x % lanes;
-    const unsigned bin = t.rank * (BINS / t.size) + threadIdx.x / lanes;
-    uint32_t of[EACH], mine = 0;
-#pragma unroll
-    for (unsigned i = 0; i < EACH; i++) {
-        of[i] = t.at(bins, lane * EACH + i)[bin];
-        mine += of[i];
+    enum { PACK = 16 / sizeof m.of[0][0], PACKS = BINS / PACK };
+    if (!TEAM || t.size == 1) {
+        t.sync();
+        return;
     }
-    uint32_t to = mine;
+    static_assert(!TEAM || BINS == THREADS, "a bin a thread");
+    __syncthreads();
 #pragma unroll 1
-    for (unsigned d = 1; d < lanes; d *= 2) {
-        const uint32_t below = __shfl_up_sync(~0u, to, d, lanes);
-        to += lane >= d ? below : 0;
-    }
-    const uint32_t sum =
-        min(__shfl_sync(~0u, to, lanes - 1, lanes), (uint32_t)SUM_MASK);
-    uint32_t lower = to - mine;
+    for (unsigned i = threadIdx.x; i < t.size * PACKS; i += THREADS) {
+        const unsigned to = i / PACKS, at = i % PACKS * PACK;
+        uint32_t v[PACK / 2];
 #pragma unroll
-    for (unsigned i = 0; i < EACH; i++) {
-        t.at(m.sums, lane * EACH + i)[bin] = sum | min(lower, (uint32_t)SUM_MASK)
-                                                       << SUM_BITS;
-        lower += of[i];
+        for (unsigned k = 0; k < PACK / 2; k++)
+            v[k] = min(bins[at + 2 * k], (uint32_t)SUM_MASK) |
+                   min(bins[at + 2 * k + 1], (uint32_t)SUM_MASK) << SUM_BITS;
+        *t.at((uint4 *)&m.of[t.rank][at], to) = {v[0], v[1], v[2], v[3]};
     }
     t.sync();
+    uint32_t sum = 0, lower = 0;
+#pragma unroll 8
+    for (unsigned r = 0; r < t.size; r++) {
+        const uint32_t n = m.of[r][threadIdx.x];
+        lower += r < t.rank ? n : 0;
+        sum += n;
+    }
+    m.sums[threadIdx.x] = min(sum, (uint32_t)SUM_MASK) | min(lower, (uint32_t)SUM_MASK)
+                                                             << SUM_BITS;
 }
 
-/* With all blocks' bins counted: the first bin by which at least `want` items have been
- * met (m.border; BINS if there are fewer), how many are in better bins (m.above), and
- * in it (m.inside). PLACE: also m.place, by which the team's items, put down bin by bin
- * and block by block, lie best bin first; then note(bin, items in better ones) is
- * called for each bin with items, by one thread of each block. Between two calls lies a
- * barrier of the team. */
+/* With all blocks' bins counted and shared: the first bin by which at least `want`
+ * items have been met (m.border; BINS if there are fewer), how many are in better bins
+ * (m.above), and in it (m.inside). PLACE: also of all bins (m.total), and m.place, by
+ * which the team's items, put down bin by bin and block by block, lie best bin first;
+ * then note(bin, items in better ones) is called for each bin with items, by one thread
+ * of each block. Between two calls lies a barrier of the team. */
 template <bool PLACE, int THREADS, int BINS, bool TEAM, class Note>
 static __device__ void find_border(const team &t, select_memory<THREADS, BINS, TEAM> &m,
                                    uint32_t *bins, uint32_t want, const Note &note)
@@ -160,8 +166,6 @@ static __device__ void find_border(const team &t, select_memory<THREADS, BINS, T
     enum { EACH = BINS / THREADS };
     static_assert(BINS % THREADS == 0, "whole threads");
     const bool many = TEAM && t.size > 1;
-    if (many)
-        share_sums(t, m, bins);
     uint32_t count[EACH], earlier[EACH], sum = 0, ahead;
 #pragma unroll
     for (int i = 0; i < EACH; i++) {
@@ -172,10 +176,13 @@ static __device__ void find_border(const team &t, select_memory<THREADS, BINS, T
     }
     if (threadIdx.x == 0) {
         m.border = BINS;
-        m.above = m.inside = 0;
+        m.above = m.inside = m.n_before = 0;
     }
-    ahead = sum_before(m.warp_sums, sum, nullptr);
+    uint32_t total;
+    ahead = sum_before(m.warp_sums, sum, &total);
     if (PLACE) {
+        if (threadIdx.x == 0)
+            m.total = total;
         uint32_t at = ahead;
 #pragma unroll
         for (int i = 0; i < EACH; i++) {
@@ -204,27 +211,67 @@ struct no_note {
     }
 };
 
-/* Rank the `inside` border items by counting: `need` of them stay; sets m.worst to the
- * last. Every block has the list of all. */
+/* Rank the n items of the list by counting: note(number, item, rank) is called for each
+ * by one thread of the block. */
+template <int THREADS, int BINS, bool TEAM, class Note>
+static __device__ void rank_list(const select_memory<THREADS, BINS, TEAM> &m,
+                                 uint32_t n, const Note &note)
+{
+    const unsigned lane = threadIdx.x % 32;
+#pragma unroll 1
+    for (uint32_t i = threadIdx.x / 32; i < n; i += THREADS / 32) {
+        const rank_key mine = m.list[i];
+        uint32_t rank = 0;
+#pragma unroll 1
+        for (uint32_t j = lane; j < n; j += 32)
+            rank += before(m.list[j], mine);
+        rank = warp_sum(rank);
+        if (lane == 0)
+            note(i, mine, rank);
+    }
+}
+
+/* Rank the `inside` border items: `need` of them stay; sets m.worst to the last. Every
+ * block has the list of all. */
 template <int THREADS, int BINS, bool TEAM, class Visit>
 static __device__ void rank_border(const team &t, select_memory<THREADS, BINS, TEAM> &m,
                                    uint32_t inside, uint32_t need, const Visit &visit)
 {
+    const uint32_t lower = TEAM && t.size > 1 ? m.sums[m.border] >> SUM_BITS : 0;
     visit([&](const rank_key &k) {
-        const uint32_t at = atomicAdd(t.at(&m.n_list, 0), 1u);
+        const uint32_t at = lower + atomicAdd(&m.n_list, 1u);
 #pragma unroll 1
         for (unsigned r = 0; r < t.size; r++)
             t.at(m.list, r)[at] = k;
     });
     t.sync();
-#pragma unroll 1
-    for (uint32_t i = threadIdx.x; i < inside; i += THREADS) {
-        uint32_t rank = 0;
-        for (uint32_t j = 0; j < inside; j++)
-            rank += before(m.list[j], m.list[i]);
+    rank_list(m, inside, [&](uint32_t i, const rank_key &mine, uint32_t rank) {
         if (rank == need - 1)
-            m.worst = m.list[i];
-    }
+            m.worst = mine;
+        if (TEAM && rank < need && i + 1 <= lower)
+            atomicAdd(&m.n_before, 1u);
+    });
+    __syncthreads();
+}
+
+/* Sets m.n_before where the list was not of all border items: visit(count) calls
+ * count() for each of this block's that stays. */
+template <int THREADS, int BINS, bool TEAM, class Visit>
+static __device__ void count_before(const team &t,
+                                    select_memory<THREADS, BINS, TEAM> &m,
+                                    const Visit &visit)
+{
+    __syncthreads();
+    if (threadIdx.x == 0)
+        m.n_list = m.n_before = 0;
+    __syncthreads();
+    visit([&] { atomicAdd(&m.n_list, 1u); });
+    __syncthreads();
+    if (threadIdx.x < t.size)
+        t.at(m.n_stay, threadIdx.x)[t.rank] = m.n_list;
+    t.sync();
+    if (threadIdx.x < t.rank)
+        atomicAdd(&m.n_before, m.n_stay[threadIdx.x]);
     __syncthreads();
 }
 
@@ -260,7 +307,7 @@ worst_of_many(team t, select_memory<THREADS, BINS, TEAM> &m, uint32_t *bins,
             if (on(k))
                 atomicAdd(&bins[BINS - 1 - digits<BITS>::of(k, pass)], 1u);
         }
-        t.sync();
+        share_bins(t, m, bins);
         find_border<false>(t, m, bins, need, no_note());
         found[pass++] = BINS - 1 - m.border;
         need -= m.above;
@@ -274,6 +321,14 @@ worst_of_many(team t, select_memory<THREADS, BINS, TEAM> &m, uint32_t *bins,
                 take(k);
         }
     });
+    if (TEAM && t.size > 1)
+        count_before(t, m, [&](const auto &count) {
+            for (uint32_t i = threadIdx.x; i < n; i += THREADS) {
+                const rank_key k = get(i);
+                if (scale.bin((float)k.value) == border && !before(m.worst, k))
+                    count();
+            }
+        });
     return m.worst;
 }
 
@@ -281,8 +336,11 @@ worst_of_many(team t, select_memory<THREADS, BINS, TEAM> &m, uint32_t *bins,
  * i < n, `bins` counts them by `scale`, and m.n_list is 0; all that is settled, with a
  * barrier of the team since. Every thread of the team gets the same verdict; no thread
  * writes to the list or reads the bins of another block after the caller's next team
- * barrier. The bins are used up. PLACE and note: see find_border. */
-template <bool PLACE, int THREADS, int BINS, bool TEAM, class Get, class Note = no_note>
+ * barrier. The bins are used up. PLACE and note: see find_border. SPARE: where the
+ * border bin has no more than LIST items, all of them stay, and the caller ranks them
+ * and lets the worst v.spare go; this takes no barrier of the team. */
+template <bool PLACE, bool SPARE, int THREADS, int BINS, bool TEAM, class Get,
+          class Note = no_note>
 static __device__ verdict<BINS> select_best(const team &t,
                                             select_memory<THREADS, BINS, TEAM> &m,
                                             uint32_t *bins,
@@ -292,13 +350,18 @@ static __device__ verdict<BINS> select_best(const team &t,
 {
     find_border<PLACE>(t, m, bins, want, note);
     verdict<BINS> v = {
-        scale, (int)m.border, m.above, m.inside <= want - m.above, {0, 0}};
+        scale, (int)m.border, m.above, m.inside <= want - m.above, {0, 0}, 0};
     const uint32_t need = want - m.above, inside = m.inside;
     if (v.whole_bin)
         return v;
 
     if (inside > m.LIST) {
         v.worst = worst_of_many(t, m, bins, scale, v.bin, inside, n, need, get);
+        return v;
+    }
+    if constexpr (SPARE) {
+        v.whole_bin = true;
+        v.spare = inside - need;
         return v;
     }
     rank_border(t, m, inside, need, [&](const auto &take) {

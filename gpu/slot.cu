@@ -109,13 +109,14 @@ static ft_status make_room(ft_slot *s, const ft_gpu_grids *g, const ft_search_pa
                            const ft_gpu_plan *plan, ft_error *err)
 {
     const uint32_t n = g->n_queries;
+    const uint64_t beams = p->beam > plan->trace_beams ? p->beam : plan->trace_beams;
     uint64_t each, out, trace;
     if (!record_bytes(p->n_results, g->n_steps, &each) || !ft_mul_ok(each, n, &out) ||
-        !ft_add_ok(out, sizeof(ft_gpu_record) * (uint64_t)n, &out) ||
-        !ft_mul_ok((uint64_t)p->beam * g->n_steps, sizeof(ft_gpu_trace) * plan->n_teams,
-                   &trace))
+        !ft_add_ok(out, sizeof(ft_gpu_record) * (uint64_t)n * plan->cluster, &out) ||
+        !ft_mul_ok(beams * g->n_steps, sizeof(ft_gpu_trace) * plan->n_teams, &trace))
         return ft_fail(err, FT_ENOMEM, "beam, results and steps are too many");
     s->out_bytes = out;
+    s->n_records = plan->cluster;
     ft_status st = s->out_on_device ? ft_room_on_device(&s->device_out, out, err)
                                     : ft_room_pinned(&s->pinned_out, out, err);
     if (st == FT_OK)
@@ -188,7 +189,7 @@ ft_status ft_slot_ask(ft_slot *s, const ft_gpu_grids *grids,
     void *out = out_on_device ? s->device_out.memory : s->pinned_out.mapped;
     s->told = plan->tells && !out_on_device && !steps && !phases;
     if (s->told)
-        memset(s->pinned_out.memory, 0, sizeof(ft_gpu_record) * n);
+        memset(s->pinned_out.memory, 0, sizeof(ft_gpu_record) * n * s->n_records);
     *q = {};
     q->tokens = grids->tokens;
     q->logp = grids->logp;
@@ -205,7 +206,7 @@ ft_status ft_slot_ask(ft_slot *s, const ft_gpu_grids *grids,
     q->next_ticket = (uint32_t *)s->counter.memory;
     q->first_ticket = s->tickets;
     q->records = (ft_gpu_record *)out;
-    q->out = (uint8_t *)(q->records + n);
+    q->out = (uint8_t *)(q->records + (uint64_t)n * s->n_records);
     record_bytes(params->n_results, grids->n_steps, &q->record_bytes);
     q->stats = steps ? (ft_gpu_step_stats *)s->stats.memory : NULL;
     q->phases = phases ? (unsigned long long *)s->phases.memory : NULL;
@@ -229,7 +230,7 @@ static ft_status wait_to_be_told(const ft_slot *s, ft_error *err)
 {
     enum { LOOKS = 1 << 16 };
     const ft_gpu_record *records = (const ft_gpu_record *)s->pinned_out.memory;
-    for (uint32_t i = 0, looks = 0; i < s->n_queries;) {
+    for (uint64_t i = 0, looks = 0; i < (uint64_t)s->n_queries * s->n_records;) {
         if (__atomic_load_n(&records[i].bytes, __ATOMIC_ACQUIRE)) {
             i++;
         } else if (++looks % LOOKS == 0) {
@@ -250,14 +251,15 @@ ft_status ft_slot_wait(ft_slot *s, ft_error *err)
 ft_status ft_slot_gather(ft_slot *s, ft_pool *pool, ft_results *out, ft_error *err)
 {
     const ft_gpu_record *records = (const ft_gpu_record *)s->pinned_out.memory;
-    const uint8_t *from = (const uint8_t *)(records + s->n_queries);
+    const uint8_t *from =
+        (const uint8_t *)(records + (uint64_t)s->n_queries * s->n_records);
     uint64_t all = 0;
     for (uint32_t i = 0; i < s->n_queries; i++)
-        all += records[i].bytes;
+        all += records[(uint64_t)i * s->n_records].bytes;
     ft_status st = ft_buf_reserve(&out->bytes, all, err);
     s->copies.n = 0;
     for (uint32_t i = 0; i < s->n_queries && st == FT_OK; i++) {
-        const ft_gpu_record *r = &records[i];
+        const ft_gpu_record *r = &records[(uint64_t)i * s->n_records];
         st = ft_copies_add(&s->copies, out->bytes.data + out->bytes.len, from + r->at,
                            r->bytes, err);
         out->bytes.len += r->bytes;

@@ -29,7 +29,8 @@ typedef struct ft_slot {
     ft_gpu_room norm;    /* for norm_alpha, n_norm entries */
     double norm_alpha;
     uint32_t n_norm;
-    ft_gpu_room pinned_out, device_out; /* ft_gpu_record[n_queries], then records */
+    ft_gpu_room pinned_out, device_out; /* n_records ft_gpu_record, then records */
+    uint32_t n_records;                 /* of a query: see ft_gpu_record */
     bool out_on_device;
     bool told; /* the kernel tells of each record in pinned_out: see ft_gpu_plan */
     uint64_t out_bytes;

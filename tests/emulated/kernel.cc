@@ -93,11 +93,12 @@ void ask(asked *a, const emu_run *e)
     q->first_ticket = a->ticket;
     q->next_ticket = &a->ticket;
     q->record_bytes = (8 + q->n_results * (16 + 4ull * q->n_steps) + 7) / 8 * 8;
-    q->trace = (ft_gpu_trace *)emulated::device_memory(q->n_steps * q->beam *
-                                                       sizeof *q->trace);
+    const uint32_t least = ft::memory<512, FT_GPU_ROOM_LARGE>::TRACE_BEAMS;
+    q->trace = (ft_gpu_trace *)emulated::device_memory(
+        q->n_steps * std::max(q->beam, least) * sizeof *q->trace);
     q->out = (uint8_t *)emulated::device_memory(q->n_queries * q->record_bytes);
-    q->records =
-        (ft_gpu_record *)emulated::device_memory(q->n_queries * sizeof *q->records);
+    q->records = (ft_gpu_record *)emulated::device_memory(
+        (uint64_t)q->n_queries * e->n_blocks * sizeof *q->records);
     if (e->stats)
         q->stats =
             (ft_gpu_step_stats *)emulated::device_memory(n_steps * sizeof *q->stats);
@@ -140,7 +141,7 @@ unsigned emulate(const emu_run *e, const ft_results *want, unsigned *n_differ)
     *n_differ = 0;
     for (uint32_t i = 0; i < a.q.n_queries; i++) {
         const uint64_t n = want->offset[i + 1] - want->offset[i];
-        const ft_gpu_record r = a.q.records[i];
+        const ft_gpu_record r = a.q.records[(uint64_t)i * e->n_blocks];
         *n_differ += r.bytes != n ||
                      memcmp(a.q.out + r.at, want->bytes.data + want->offset[i], n);
     }

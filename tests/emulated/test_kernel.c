@@ -43,12 +43,16 @@ static const shape large[] = {
      .holes = true},
     {"ties", 9000, 300, 4, 4, 400, 2, 600, 700, 2, -INFINITY, -INFINITY, 0,
      .holes = false},
+    {"layers", 9000, 300, 4, 4, 400, 2, 600, 700, 12, -INFINITY, -INFINITY, 0,
+     .holes = false},
     {"hubs", 900, 60, 4, 4, 5, 3, 200, 300, 0, -INFINITY, -INFINITY, 1, .hub = 700},
     {"early ends", 3000, 200, 2, 7, 200, 3, 150, 900, 4, -9, -14, .5, .holes = true},
     {"crowds", 200000, 1000, 3, 3, 500, 1, 500, 100, 0, -INFINITY, -INFINITY, 1,
      .holes = true},
     {"one beam", 3000, 1000, 4, 5, 1000, 2, 1, 1, 0, -INFINITY, -INFINITY, 1,
      .holes = false},
+    {"narrows", 9000, 400, 9, 9, 400, 3, 500, 400, 0, -INFINITY, -INFINITY, 1,
+     .holes = true},
 };
 
 enum { N_SMALL = sizeof small / sizeof *small, N_LARGE = sizeof large / sizeof *large };
@@ -80,7 +84,7 @@ static const form cluster_forms[] = {
     {"8 blocks", "wide", EMU_CLUSTER, 8, false, false},
 };
 
-static const form all_blocks = {"16 blocks", "compact", EMU_CLUSTER, 16, true, true};
+static const form all_blocks = {"16 blocks", "compact", EMU_CLUSTER, 16, false, true};
 
 static const char *const holds[] = {"nobody", "the latest", "a block",
                                     "a warp", "feeders",    "settlers"};
@@ -212,6 +216,7 @@ int main(int argc, char **argv)
         run_forms(&large[i], cluster_forms, 3, 1);
     }
     run_forms(&large[3], &all_blocks, 1, 1);
+    run_forms(&large[6], &all_blocks, 1, 2);
     run_forms(&chains, small_forms, 3, 2);
     find_planted();
     copies(false);

@@ -146,6 +146,8 @@ static void small_forms(void)
          false, true, false},
         {"a cluster of 16 a query", 9000, 130, 4, 3, 130, 2, 130, 100, 2, none, none, 5,
          0, false, true, false},
+        {"blocks of a cluster apart", 9000, 400, 9, 9, 400, 2, 500, 400, 0, none, none,
+         1, 0, false, true, false},
         {"a cluster of 8 a query", 9000, 130, 4, 3, 130, 12, 130, 100, 2, none, none, 5,
          0, false, true, false},
         {"a large block a query", 9000, 130, 4, 3, 130, 17, 130, 100, 2, none, none, 5,

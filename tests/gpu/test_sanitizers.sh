@@ -48,7 +48,7 @@ check memcheck test_paper quick
 check racecheck test_device_steps quick
 check racecheck test_paper quick
 for form in "a query alone" "a block a query of few" "a small block a query" \
-    "a cluster of 16 a query" "a cluster of 8 a query" "a large block a query" \
+    "a cluster of 16 a query" "blocks of a cluster apart" "a cluster of 8 a query" "a large block a query" \
     "the grid a query"; do
     check racecheck test_parity "$form" compact
 done
