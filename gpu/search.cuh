@@ -1298,6 +1298,14 @@ template <class View, class Mem, bool TIMED> struct searcher {
      * blocks is left as it is. */
     enum : uint32_t { NOT_APART = 1 << 16 };
 
+    /* Where the frontier narrows: will it hardly become too wide? */
+    __device__ bool goes_apart(uint32_t step, uint32_t n_pairs) const
+    {
+        enum { FEW_STEPS = 4 };
+        return 2 * n_pairs <= q.beam ||
+               (q.n_steps - step <= FEW_STEPS && n_pairs <= Mem::SETTLERS * all.size);
+    }
+
     __device__ uint32_t go_apart(uint32_t step, uint32_t n_beams, uint32_t n_pairs)
     {
         uint32_t blocks = all.size, rank = all.rank, most = 0;
@@ -1640,7 +1648,7 @@ template <class View, class Mem, bool TIMED> struct searcher {
         all.wait();
         roomy = true;
         apart_from = ~0u;
-        uint32_t n_beams = 1, n_before = 0;
+        uint32_t n_beams = 1, n_before = 0, pairs_before = 0;
         bool may_part = Mem::SHARING && !q.stats;
         report of_all;
         bool met = false;
@@ -1651,10 +1659,9 @@ template <class View, class Mem, bool TIMED> struct searcher {
             lap(FT_PHASE_SYNC);
             const uint32_t n_pairs = total_pairs(step, n_beams);
             uint32_t n_kept = 0;
+            const bool narrows = n_beams < n_before && n_pairs < pairs_before;
             if constexpr (Mem::SHARING)
-                /* Fewer beams than there were will hardly become too many. */
-                if (may_part && n_beams < n_before &&
-                    n_pairs <= Mem::NEAR_PAIRS * all.size) {
+                if (may_part && narrows && goes_apart(step, n_pairs)) {
                     const uint32_t n_findings = m.n_findings;
                     of_all = meet(go_apart(step, n_beams, n_pairs));
                     met = of_all.most_beams <= q.beam;
@@ -1677,6 +1684,7 @@ template <class View, class Mem, bool TIMED> struct searcher {
             if (Mem::HASTY && q.stats)
                 __syncthreads(); /* before the next step counts */
             n_before = n_beams;
+            pairs_before = n_pairs;
             n_beams = n_kept;
         }
         if (!met)

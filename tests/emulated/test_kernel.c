@@ -38,6 +38,11 @@ static const shape chains = {"chains", 128 * 3 * 33,  128, 34, 34,        128,
                              2,        128,           100, 0,  -INFINITY, -INFINITY,
                              1,        .holes = false};
 
+/* The frontier narrows to half of B, and then becomes three times as wide. */
+static const shape necks = {
+    "necks", 64 + 64 * 6, 128, 5,         5,         128, 3,
+    20,      60,          0,   -INFINITY, -INFINITY, 1,   .holes = false};
+
 static const shape large[] = {
     {"plain", 9000, 400, 5, 4, 300, 2, 300, 200, 0, -INFINITY, -INFINITY, 1,
      .holes = true},
@@ -116,12 +121,30 @@ static key *make_chains(const shape *s, uint32_t *n_keys)
     return keys;
 }
 
+/* Half of the first tokens end a key of two; of the others each goes on through one
+ * node to three with two keys each. */
+static key *make_necks(const shape *s, uint32_t *n_keys)
+{
+    key *keys = calloc(s->n_keys, sizeof *keys);
+    uint32_t n = 0;
+    for (uint32_t first = 0; first < s->vocab; first += 2) {
+        keys[n++] = (key){2, {first + 1, 0}};
+        for (uint32_t i = 0; i < 6; i++)
+            keys[n++] = (key){5, {first, 0, 0, i / 2, i % 2}};
+    }
+    qsort(keys, n, sizeof *keys, by_order);
+    *n_keys = n;
+    return keys;
+}
+
 static void make_world(world *w, const shape *s)
 {
     const char *dir = getenv("TMPDIR");
     state = s->n_keys;
     w->s = s;
-    w->keys = s == &chains ? make_chains(s, &w->n_keys) : make_keys(s, &w->n_keys);
+    w->keys = s == &chains  ? make_chains(s, &w->n_keys)
+              : s == &necks ? make_necks(s, &w->n_keys)
+                            : make_keys(s, &w->n_keys);
     w->params = params_of(s);
     make_grid(s, w->keys, w->n_keys, &w->batch);
     snprintf(w->path, sizeof w->path, "%s/ft-emulated-%d.ftx", dir ? dir : "/tmp",
@@ -215,8 +238,10 @@ int main(int argc, char **argv)
         run_forms(&large[i], sparing_forms, 2, 4);
         run_forms(&large[i], cluster_forms, 3, 1);
     }
+    run_forms(&necks, cluster_forms, 3, 1);
+    run_forms(&necks, &all_blocks, 1, 2);
     run_forms(&large[3], &all_blocks, 1, 1);
-    run_forms(&large[6], &all_blocks, 1, 2);
+    run_forms(&large[N_LARGE - 1], &all_blocks, 1, 2);
     run_forms(&chains, small_forms, 3, 2);
     find_planted();
     copies(false);
