@@ -1356,6 +1356,7 @@ template <class View, class Mem, bool TIMED> struct searcher {
             m.worst_score = ~0u;
         }
         if (feeds()) {
+            __pipeline_wait_prior(0); /* what was sent for apart, to the same places */
             fetch_proposals(step);
             fetch_proposals(step + 1);
             __pipeline_wait_prior(0);

@@ -338,6 +338,9 @@ void copy_later(void *to, const void *from, size_t n)
 
 void wait_copies()
 {
+    /* They are made in no order. */
+    for (size_t i = me->copies.size(); i > 1; i--)
+        std::swap(me->copies[i - 1], me->copies[draw((unsigned)i)]);
     for (const copy &c : me->copies) {
         check(c.to, c.n, WRITE, c.code);
         memcpy(c.to, c.from, c.n);

@@ -38,10 +38,10 @@ static const shape chains = {"chains", 128 * 3 * 33,  128, 34, 34,        128,
                              2,        128,           100, 0,  -INFINITY, -INFINITY,
                              1,        .holes = false};
 
-/* The frontier narrows to half of B, and then becomes three times as wide. */
+/* The frontier narrows below B, and then becomes six times as wide. */
 static const shape necks = {
-    "necks", 64 + 64 * 6, 128, 5,         5,         128, 3,
-    20,      60,          0,   -INFINITY, -INFINITY, 1,   .holes = false};
+    "necks", 32 * 9, 128, 6,         6,         128, 3,
+    40,      60,     0,   -INFINITY, -INFINITY, 1,   .holes = false};
 
 static const shape large[] = {
     {"plain", 9000, 400, 5, 4, 300, 2, 300, 200, 0, -INFINITY, -INFINITY, 1,
@@ -121,16 +121,17 @@ static key *make_chains(const shape *s, uint32_t *n_keys)
     return keys;
 }
 
-/* Half of the first tokens end a key of two; of the others each goes on through one
- * node to three with two keys each. */
+/* Of four first tokens three lead to a key of two tokens; the other goes on through one
+ * node to three with two keys each, which end a token later. */
 static key *make_necks(const shape *s, uint32_t *n_keys)
 {
     key *keys = calloc(s->n_keys, sizeof *keys);
     uint32_t n = 0;
-    for (uint32_t first = 0; first < s->vocab; first += 2) {
-        keys[n++] = (key){2, {first + 1, 0}};
+    for (uint32_t first = 0; first < s->vocab; first += 4) {
+        for (uint32_t i = 1; i < 4; i++)
+            keys[n++] = (key){2, {first + i, 0}};
         for (uint32_t i = 0; i < 6; i++)
-            keys[n++] = (key){5, {first, 0, 0, i / 2, i % 2}};
+            keys[n++] = (key){6, {first, 0, 0, i / 2, i % 2, 0}};
     }
     qsort(keys, n, sizeof *keys, by_order);
     *n_keys = n;
