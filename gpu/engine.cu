@@ -37,9 +37,6 @@ static void cuda_close(ft_engine *engine)
     cudaSetDevice(e->device);
     for (uint32_t i = 0; i < e->n_slots; i++)
         ft_slot_close(&e->slots[i]);
-    ft_wide_memory_close(&e->wide);
-    if (e->wide_free)
-        cudaEventDestroy(e->wide_free);
     ft_device_index_close(&e->index);
     ft_pool_close(e->pool);
     free(e);
@@ -125,9 +122,6 @@ static ft_status open_parts(ft_cuda_engine *e, const ft_index *index,
         st = ft_device_index_open(&e->index, index, err);
     if (st == FT_OK)
         st = e->kernels->make_tables(&e->index, err);
-    if (st == FT_OK)
-        st = FT_CUDA(err,
-                     cudaEventCreateWithFlags(&e->wide_free, cudaEventDisableTiming));
     const uint32_t n_slots = o->n_slots ? o->n_slots : DEFAULT_SLOTS;
     e->least_bytes = o->n_slots ? 0 : MIN_CHUNK_BYTES;
     while (e->n_slots < n_slots && st == FT_OK)
@@ -176,7 +170,7 @@ static void cuda_notes(const ft_engine *engine, char *text, size_t bytes)
 ft_gpu_plan ft_cuda_plan(const ft_cuda_engine *e, const ft_gpu_grids *grids,
                          const ft_search_params *params)
 {
-    static const ft_gpu_plan grid_wide = {0, 1, false, 1};
+    static const ft_gpu_plan grid_wide = {.cluster = 1, .n_teams = 1, .n_parts = 1};
     const uint32_t n = grids->n_queries;
     uint32_t most = grids->n_proposals;
     most = params->beam > most ? params->beam : most;
@@ -191,16 +185,15 @@ ft_gpu_plan ft_cuda_plan(const ft_cuda_engine *e, const ft_gpu_grids *grids,
     return grid_wide; /* it needs little shared memory */
 }
 
-static ft_status launch_wide(ft_cuda_engine *e, ft_slot *s, const ft_gpu_question *q,
-                             ft_error *err)
+static ft_status launch_wide(ft_cuda_engine *e, ft_slot *s, const ft_gpu_plan *plan,
+                             const ft_gpu_question *q, ft_error *err)
 {
     ft_gpu_wide wide;
-    ft_status st = ft_wide_memory_for(&e->wide, q, &wide, err);
-    if (st == FT_OK)
-        st = FT_CUDA(err, cudaStreamWaitEvent(s->stream, e->wide_free));
-    if (st == FT_OK)
-        st = e->kernels->search_wide(&e->index, q, &wide, s->stream, err);
-    return st == FT_OK ? FT_CUDA(err, cudaEventRecord(e->wide_free, s->stream)) : st;
+    const ft_status st =
+        ft_wide_memory_for(&s->wide, q, FT_GPU_SPARE_ITEMS / plan->n_parts, &wide, err);
+    return st == FT_OK ? e->kernels->search_wide(&e->index, q, &wide, plan->n_parts,
+                                                 s->stream, err)
+                       : st;
 }
 
 ft_status ft_cuda_launch(ft_cuda_engine *e, ft_slot *s, const ft_gpu_plan *plan,
@@ -211,7 +204,7 @@ ft_status ft_cuda_launch(ft_cuda_engine *e, ft_slot *s, const ft_gpu_plan *plan,
                                   : FT_FORM_BLOCK;
     e->n_by_form[s->form]++;
     if (!plan->room)
-        return launch_wide(e, s, q, err);
+        return launch_wide(e, s, plan, q, err);
     s->tickets += q->n_queries; /* a team draws one with each query */
     return e->kernels->search(&e->index, q, plan, &s->launcher, s->stream, err);
 }
@@ -226,14 +219,16 @@ static bool reads_directly(const ft_cuda_engine *e, const ft_gpu_plan *plan,
     return bytes * plan->cluster <= DIRECT_BYTES;
 }
 
-/* Queries first .. first + n - 1 of the batch start their way through slot s. */
+/* Queries first .. first + n - 1 of the batch start their way through slot s, one of
+ * n_parts that are in use. */
 static ft_status submit(ft_cuda_engine *e, ft_slot *s, const ft_batch *batch,
                         const ft_search_params *params, uint32_t first, uint32_t n,
-                        const ft_stats *stats, ft_error *err)
+                        uint32_t n_parts, const ft_stats *stats, ft_error *err)
 {
     ft_gpu_grids grids = {
         .n_queries = n, .n_steps = batch->n_steps, .n_proposals = batch->n_proposals};
-    const ft_gpu_plan plan = ft_cuda_plan(e, &grids, params);
+    ft_gpu_plan plan = ft_cuda_plan(e, &grids, params);
+    plan.n_parts = n_parts;
     ft_gpu_question q;
     ft_status st = ft_slot_send(s, batch, first, n, reads_directly(e, &plan, &grids),
                                 e->pool, &grids, err);
@@ -260,14 +255,20 @@ static ft_status collect(ft_cuda_engine *e, ft_slot *s, uint32_t n_steps,
     return st;
 }
 
-static uint32_t chunk_of(const ft_cuda_engine *e, const ft_batch *b)
+/* Queries of a chunk. A grid-wide launch searches them one by one, so there it is all
+ * slots that share out the batch. */
+static uint32_t chunk_of(const ft_cuda_engine *e, const ft_batch *b,
+                         const ft_search_params *params)
 {
+    const ft_gpu_grids grids = {NULL, NULL, b->n_queries, b->n_steps, b->n_proposals};
+    const bool wide = !ft_cuda_plan(e, &grids, params).room;
     const uint64_t bytes = 8ull * b->n_steps * b->n_proposals;
-    const uint64_t few = e->least_bytes / bytes;
-    const uint64_t least = few < MIN_CHUNK ? MIN_CHUNK : few;
+    const uint64_t few = wide ? 1 : e->least_bytes / bytes;
+    const uint64_t least = few < MIN_CHUNK && !wide ? MIN_CHUNK : few;
+    const uint64_t n_chunks = e->n_slots + !wide;
     uint64_t most = MAX_CHUNK_BYTES / bytes;
     most = most ? most : 1;
-    uint64_t chunk = (b->n_queries + e->n_slots) / (e->n_slots + 1);
+    uint64_t chunk = (b->n_queries + n_chunks - 1) / n_chunks;
     chunk = chunk < least ? least : chunk;
     return (uint32_t)(chunk < most ? chunk : most);
 }
@@ -291,7 +292,9 @@ static ft_status cuda_search(ft_engine *engine, const ft_batch *batch,
         st = FT_CUDA(err, cudaSetDevice(e->device));
     if (st != FT_OK)
         return st;
-    const uint32_t chunk = chunk_of(e, batch);
+    const uint32_t chunk = chunk_of(e, batch, params);
+    const uint32_t n_chunks = (batch->n_queries + chunk - 1) / chunk;
+    const uint32_t n_parts = n_chunks < e->n_slots ? n_chunks : e->n_slots;
     uint32_t submitted = 0, collected = 0, n_in = 0, n_out = 0;
     out->offset[0] = 0;
     while (st == FT_OK && collected < batch->n_queries) {
@@ -299,7 +302,7 @@ static ft_status cuda_search(ft_engine *engine, const ft_batch *batch,
             const uint32_t left = batch->n_queries - submitted;
             const uint32_t n = left < chunk ? left : chunk;
             st = submit(e, &e->slots[n_in++ % e->n_slots], batch, params, submitted, n,
-                        stats, err);
+                        n_parts, stats, err);
             submitted += n;
             continue;
         }

@@ -8,7 +8,6 @@
 
 #include "launch.h"
 #include "slot.h"
-#include "wide_memory.h"
 
 typedef struct ft_cuda_engine {
     ft_engine base;
@@ -23,8 +22,6 @@ typedef struct ft_cuda_engine {
     uint32_t n_slots;
     uint64_t least_bytes; /* of grids in a chunk */
     ft_slot slots[FT_MAX_SLOTS];
-    ft_wide_memory wide; /* one for all slots: */
-    cudaEvent_t wide_free;
     uint64_t n_by_form[FT_N_FORMS]; /* launches */
 } ft_cuda_engine;
 

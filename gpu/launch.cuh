@@ -169,13 +169,14 @@ template <class View> struct kernels {
         return FT_CUDA(err, cudaLaunchKernelEx(&c, k, view, *q));
     }
 
-    /* A launch of WIDE_THREADS a block, with as many blocks as are at work at once. */
-    static ft_status run_grid(const void *fn, void **args, cudaStream_t stream,
-                              ft_error *err)
+    /* A launch of a grid-wide kernel, with as many blocks as are at work at once on one
+     * of so many parts of the chip. */
+    static ft_status run_grid(const void *fn, void **args, uint32_t n_parts,
+                              cudaStream_t stream, ft_error *err)
     {
         int n = 0, device = 0, n_sm = 0;
         ft_status st = FT_CUDA(err, cudaOccupancyMaxActiveBlocksPerMultiprocessor(
-                                        &n, fn, WIDE_THREADS, 0));
+                                        &n, fn, WIDE_THREADS, sizeof(wide_block)));
         if (st == FT_OK)
             st = FT_CUDA(err, cudaGetDevice(&device));
         if (st == FT_OK)
@@ -183,21 +184,22 @@ template <class View> struct kernels {
                                   &n_sm, cudaDevAttrMultiProcessorCount, device));
         if (st != FT_OK)
             return st;
-        return FT_CUDA(err, cudaLaunchCooperativeKernel(fn, dim3((unsigned)(n * n_sm)),
-                                                        dim3(WIDE_THREADS), args, 0,
-                                                        stream));
+        unsigned blocks = (unsigned)(n * n_sm) / n_parts;
+        blocks = blocks < FT_GPU_WIDE_BLOCKS ? blocks : (unsigned)FT_GPU_WIDE_BLOCKS;
+        return FT_CUDA(err, cudaLaunchCooperativeKernel(fn, dim3(blocks ? blocks : 1),
+                                                        dim3(WIDE_THREADS), args,
+                                                        sizeof(wide_block), stream));
     }
 
     static ft_status run_wide(const ft_device_index *index, const ft_gpu_question *q,
-                              const ft_gpu_wide *wide, cudaStream_t stream,
-                              ft_error *err)
+                              const ft_gpu_wide *wide, uint32_t n_parts,
+                              cudaStream_t stream, ft_error *err)
     {
-        static_assert(sizeof(wide_counters) <= FT_GPU_COUNTER_BYTES, "room");
         View view = View::of(index);
         ft_gpu_question question = *q;
         ft_gpu_wide memory = *wide;
         void *args[] = {&view, &question, &memory};
-        return run_grid((const void *)search_wide<View>, args, stream, err);
+        return run_grid((const void *)search_wide<View>, args, n_parts, stream, err);
     }
 
     static ft_status run_extend(const ft_device_index *index, const ft_gpu_question *q,
@@ -209,7 +211,7 @@ template <class View> struct kernels {
         ft_gpu_wide memory = *wide;
         ft_gpu_extension extension = *x;
         void *args[] = {&view, &question, &memory, &extension};
-        return run_grid((const void *)extend<View>, args, stream, err);
+        return run_grid((const void *)extend<View>, args, 1, stream, err);
     }
 };
 

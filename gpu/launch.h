@@ -29,10 +29,10 @@ typedef struct ft_gpu_kernels {
                         const ft_gpu_plan *plan, ft_gpu_launcher *launcher,
                         cudaStream_t stream, ft_error *err);
 
-    /* Launch the grid-wide kernel of wide.cuh. */
+    /* Launch the grid-wide kernel of wide.cuh, on one of so many parts of the chip. */
     ft_status (*search_wide)(const ft_device_index *index, const ft_gpu_question *q,
-                             const ft_gpu_wide *wide, cudaStream_t stream,
-                             ft_error *err);
+                             const ft_gpu_wide *wide, uint32_t n_parts,
+                             cudaStream_t stream, ft_error *err);
 
     /* Launch the kernel of step.cuh. */
     ft_status (*extend)(const ft_device_index *index, const ft_gpu_question *q,
@@ -43,8 +43,5 @@ typedef struct ft_gpu_kernels {
 extern const ft_gpu_kernels ft_gpu_narrow, ft_gpu_wide_layout, ft_gpu_compact;
 extern const ft_gpu_kernels ft_gpu_narrow_tails, ft_gpu_wide_tails,
     ft_gpu_compact_tails;
-
-/* Bytes of the counters that ft_gpu_wide.counters points to. */
-enum { FT_GPU_COUNTER_BYTES = 256 };
 
 #endif

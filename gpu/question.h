@@ -21,6 +21,7 @@ typedef struct ft_gpu_plan {
     uint32_t trace_beams; /* that a team's trace has room for, at least; or 0 */
     uint64_t finding_bytes; /* of device memory for a team's results, or 0 */
     bool tells;             /* see ft_gpu_record */
+    uint32_t n_parts;       /* of the grid-wide form: launches that share the chip */
 } ft_gpu_plan;
 
 /* How beam i of the frontier after a step came about. */
@@ -62,9 +63,15 @@ typedef struct ft_gpu_question {
     void *findings; /* the plan's finding_bytes a team */
 } ft_gpu_question;
 
-/* Candidates, and results, that the grid-wide kernels have room for beside those that
- * they keep. */
-enum { FT_GPU_SPARE_ITEMS = 4 << 20 };
+enum {
+    /* Candidates, and results, that all grid-wide kernels of a time have room for
+     * beside those that they keep. */
+    FT_GPU_SPARE_ITEMS = 4 << 20,
+    FT_GPU_WIDE_BLOCKS = 4096, /* of a launch, at most */
+    FT_GPU_WIDE_BINS = 2048,   /* of a selection */
+    FT_GPU_WIDE_RANKED = 8192, /* items that a selection can rank, or more */
+    FT_GPU_COUNTER_BYTES = 128 /* of ft_gpu_wide.counters */
+};
 
 /* A candidate or result of the grid-wide search. */
 typedef struct ft_gpu_wide_item {
@@ -73,19 +80,29 @@ typedef struct ft_gpu_wide_item {
     uint32_t token, beam, step, zero;
 } ft_gpu_wide_item;
 
+/* An item to be ranked: its key, and its number. */
+typedef struct ft_gpu_wide_rank {
+    double value;
+    uint64_t node;
+    uint32_t item, zero;
+} ft_gpu_wide_rank;
+
 /* Device memory of the grid-wide search. */
 typedef struct ft_gpu_wide {
-    uint64_t *nodes; /* the frontier: beam of each */
-    float *sums;
-    ft_range *children;     /* beam */
-    uint64_t *items_before; /* beam + 1, and at least n_results */
-    uint32_t *codes;        /* n_proposals */
+    float *sums; /* the frontier: beam of each */
+    ft_range *children;
+    uint64_t *before;                                /* pairs before each beam */
+    uint32_t *codes, *tokens;                        /* n_proposals */
     uint32_t *slot_code, *slot_logp, *slot_proposal; /* slot_mask + 1 */
     uint32_t slot_mask;
-    ft_gpu_wide_item *candidates, *findings, *kept; /* kept: beam, and n_results */
-    uint64_t cap_candidates;
-    uint64_t cap_findings; /* at least the power of two at or above n_results */
-    uint32_t *bins;
+    ft_gpu_wide_item *candidates, *findings; /* the caps */
+    uint64_t cap_candidates, cap_findings;   /* beam, n_results and some more */
+    ft_gpu_wide_item *kept;                  /* the larger of beam and n_results */
+    ft_gpu_wide_rank *ranked;                /* cap_ranked: n_results and more */
+    uint64_t cap_ranked;
+    uint32_t *order;      /* n_results */
+    uint32_t *bins;       /* 3 * FT_GPU_WIDE_BINS */
+    uint64_t *block_sums; /* FT_GPU_WIDE_BLOCKS */
     void *counters;
 } ft_gpu_wide;
 

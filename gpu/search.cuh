@@ -949,7 +949,7 @@ template <class View, class Mem, bool TIMED> struct searcher {
     /* From so many pairs on a look at the bound may pay. */
     __device__ uint32_t few_pairs() const
     {
-        return (all.size > 1 ? 8 : 64) * THREADS * all.size;
+        return (all.size > 1 ? 32 : 64) * THREADS * all.size;
     }
 
     /* All pairs of the step, `total`, that are worth it. */

@@ -30,6 +30,7 @@ void ft_slot_close(ft_slot *s)
         ft_room_free_pinned(r);
     for (ft_gpu_room *r : on_device)
         ft_room_free_on_device(r);
+    ft_wide_memory_close(&s->wide);
     free(s->copies.list);
     ft_gpu_launcher_close(&s->launcher);
     if (s->stream)

@@ -11,6 +11,7 @@
 #include "launcher.h"
 #include "question.h"
 #include "room.h"
+#include "wide_memory.h"
 
 /* Grids where a kernel reads them: [n_queries][n_steps][n_proposals]. */
 typedef struct ft_gpu_grids {
@@ -35,6 +36,7 @@ typedef struct ft_slot {
     bool told; /* the kernel tells of each record in pinned_out: see ft_gpu_plan */
     uint64_t out_bytes;
     ft_gpu_room trace, findings, stats, phases;
+    ft_wide_memory wide;
     ft_gpu_room counter; /* of tickets */
     uint32_t tickets;    /* what it stands at */
     ft_copies copies;

@@ -27,8 +27,7 @@ template <class View> struct stepper {
             x.slots[i] = {UINT64_MAX, 0, 0, 0, 0};
         for (uint64_t i = s.thread; i < x.n_beams; i += s.n_threads)
             s.w.children[i] = s.view.children(x.nodes[i], x.step);
-        if (s.leader())
-            s.c.n_candidates = s.c.n_findings = 0;
+        s.begin();
         s.sync();
     }
 
@@ -69,20 +68,13 @@ template <class View> struct stepper {
         unsigned flags = 0;
         float sum = 0;
         if (there) {
-            const uint32_t key = slot.logp;
-            sum = x.sums[slot.beam] +
-                  __uint_as_float(key >> 31 ? key & 0x7fffffffu : ~key);
+            sum = x.sums[slot.beam] + key_float(slot.logp);
             flags = s.view.flags(slot.child, x.step);
         }
-        const bool as_beam = flags & FT_NODE_HAS_CHILDREN;
-        const bool as_result = flags & FT_NODE_TERMINAL;
-        const uint64_t a = s.take(&s.c.n_candidates, as_beam);
-        if (as_beam)
-            s.w.candidates[a] = {sum, slot.child, slot.token, slot.beam, x.step, 0};
-        const uint64_t b = s.take(&s.c.n_findings, as_result);
-        if (as_result)
-            s.w.findings[b] = {
-                (double)sum * x.norm, slot.child, slot.token, slot.beam, x.step, 0};
+        s.append(&s.c.candidates, s.w.candidates, flags & FT_NODE_HAS_CHILDREN,
+                 {sum, slot.child, slot.token, slot.beam, x.step, 0});
+        s.append(&s.c.findings, s.w.findings, flags & FT_NODE_TERMINAL,
+                 {(double)sum * x.norm, slot.child, slot.token, slot.beam, x.step, 0});
     }
 
     __device__ void run()
@@ -97,13 +89,13 @@ template <class View> struct stepper {
                 keep(x.slots[i], x.slots[i].child != ~0ull);
             }
             s.sync();
-            s.select(s.w.candidates, &s.c.n_candidates, s.q.beam);
-            s.select(s.w.findings, &s.c.n_findings, s.q.n_results);
+            s.trim(s.w.candidates, &s.c.candidates, s.q.beam);
+            s.trim(s.w.findings, &s.c.findings, s.q.n_results);
             s.sync();
         }
         if (s.leader()) {
-            x.found[0] = s.c.n_candidates;
-            x.found[1] = s.c.n_findings;
+            x.found[0] = s.c.candidates.n;
+            x.found[1] = s.c.findings.n;
         }
     }
 };
@@ -114,10 +106,8 @@ __global__ void __launch_bounds__(WIDE_THREADS)
            const __grid_constant__ ft_gpu_wide w,
            const __grid_constant__ ft_gpu_extension x)
 {
-    const uint64_t thread = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;
-    wide_counters &c = *static_cast<wide_counters *>(w.counters);
-    wide_searcher<View> s = {view, q, w, c, thread, (uint64_t)gridDim.x * blockDim.x,
-                             0};
+    FT_BLOCK_MEMORY(raw);
+    wide_searcher<View> s(view, q, w, *reinterpret_cast<wide_block *>(raw));
     stepper<View>{s, x}.run();
 }
 

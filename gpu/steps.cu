@@ -129,7 +129,7 @@ static ft_status extend(void *state, const ft_extension *x, ft_topset *beams,
     if (st == FT_OK)
         st = make_hash(s, &device, err);
     if (st == FT_OK)
-        st = ft_wide_memory_for(&s->wide, &q, &wide, err);
+        st = ft_wide_memory_for(&s->wide, &q, FT_GPU_SPARE_ITEMS, &wide, err);
     if (st == FT_OK)
         st = e->kernels->extend(&e->index, &q, &wide, &device, s->stream, err);
     if (st == FT_OK)

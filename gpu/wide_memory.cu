@@ -4,33 +4,33 @@
 #include "launch.h"
 
 ft_status ft_wide_memory_for(ft_wide_memory *m, const ft_gpu_question *q,
-                             ft_gpu_wide *wide, ft_error *err)
+                             uint64_t spare, ft_gpu_wide *wide, ft_error *err)
 {
-    uint64_t n_slots = 64, n_sorted = 1;
+    uint64_t n_slots = 64;
     while (n_slots < 2ull * q->n_proposals)
         n_slots *= 2;
-    while (n_sorted < q->n_results)
-        n_sorted *= 2;
     const uint64_t beam = q->beam, results = q->n_results;
-    const uint64_t most = beam + 1 > results ? beam + 1 : results;
-    const uint64_t cap_candidates = beam + FT_GPU_SPARE_ITEMS;
-    const uint64_t cap_findings = results + FT_GPU_SPARE_ITEMS > n_sorted
-                                      ? results + FT_GPU_SPARE_ITEMS
-                                      : n_sorted;
+    const uint64_t most = beam > results ? beam : results;
+    const uint64_t ranked =
+        results > FT_GPU_WIDE_RANKED ? results : (uint64_t)FT_GPU_WIDE_RANKED;
+    const uint64_t cap_candidates = beam + spare;
+    const uint64_t cap_findings = results + spare;
     const struct {
         ft_gpu_room *room;
         uint64_t bytes;
     } rooms[] = {
-        {&m->nodes, 8 * beam},
         {&m->sums, 4 * beam},
         {&m->children, sizeof(ft_range) * beam},
-        {&m->items, 8 * most},
-        {&m->codes, 4ull * q->n_proposals},
+        {&m->before, 8 * beam},
+        {&m->codes, 8ull * q->n_proposals},
         {&m->slots, 12 * n_slots},
         {&m->candidates, sizeof(ft_gpu_wide_item) * cap_candidates},
         {&m->findings, sizeof(ft_gpu_wide_item) * cap_findings},
         {&m->kept, sizeof(ft_gpu_wide_item) * most},
-        {&m->bins, 4 * 2048},
+        {&m->ranked, sizeof(ft_gpu_wide_rank) * ranked},
+        {&m->order, 4 * results},
+        {&m->bins, 4 * 3 * FT_GPU_WIDE_BINS},
+        {&m->block_sums, 8 * FT_GPU_WIDE_BLOCKS},
         {&m->counters, FT_GPU_COUNTER_BYTES},
     };
     for (const auto &r : rooms) {
@@ -40,11 +40,11 @@ ft_status ft_wide_memory_for(ft_wide_memory *m, const ft_gpu_question *q,
     }
     uint32_t *slots = (uint32_t *)m->slots.memory;
     *wide = {};
-    wide->nodes = (uint64_t *)m->nodes.memory;
     wide->sums = (float *)m->sums.memory;
     wide->children = (ft_range *)m->children.memory;
-    wide->items_before = (uint64_t *)m->items.memory;
+    wide->before = (uint64_t *)m->before.memory;
     wide->codes = (uint32_t *)m->codes.memory;
+    wide->tokens = wide->codes + q->n_proposals;
     wide->slot_code = slots;
     wide->slot_logp = slots + n_slots;
     wide->slot_proposal = slots + 2 * n_slots;
@@ -54,16 +54,21 @@ ft_status ft_wide_memory_for(ft_wide_memory *m, const ft_gpu_question *q,
     wide->kept = (ft_gpu_wide_item *)m->kept.memory;
     wide->cap_candidates = cap_candidates;
     wide->cap_findings = cap_findings;
+    wide->ranked = (ft_gpu_wide_rank *)m->ranked.memory;
+    wide->cap_ranked = ranked;
+    wide->order = (uint32_t *)m->order.memory;
     wide->bins = (uint32_t *)m->bins.memory;
+    wide->block_sums = (uint64_t *)m->block_sums.memory;
     wide->counters = m->counters.memory;
     return FT_OK;
 }
 
 void ft_wide_memory_close(ft_wide_memory *m)
 {
-    ft_gpu_room *const rooms[] = {&m->nodes, &m->sums,  &m->children,   &m->items,
-                                  &m->codes, &m->slots, &m->candidates, &m->findings,
-                                  &m->kept,  &m->bins,  &m->counters};
+    ft_gpu_room *const rooms[] = {
+        &m->sums,       &m->children,   &m->before,  &m->codes,  &m->slots,
+        &m->candidates, &m->findings,   &m->kept,    &m->ranked, &m->order,
+        &m->bins,       &m->block_sums, &m->counters};
     for (ft_gpu_room *r : rooms)
         ft_room_free_on_device(r);
 }

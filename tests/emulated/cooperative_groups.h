@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Stands in for CUDA's: a cluster.
+ * Stands in for CUDA's: a cluster, and a grid, which is one cluster.
  */
 #ifndef EMULATED_COOPERATIVE_GROUPS_H
 #define EMULATED_COOPERATIVE_GROUPS_H
@@ -33,6 +33,19 @@ struct cluster_group {
 };
 
 static inline cluster_group this_cluster()
+{
+    return {};
+}
+
+struct grid_group {
+    void sync() const
+    {
+        emulated::arrive_cluster();
+        emulated::wait_cluster();
+    }
+};
+
+static inline grid_group this_grid()
 {
     return {};
 }

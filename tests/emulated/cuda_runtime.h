@@ -152,6 +152,11 @@ template <class T, class U> static inline T atomicExch(T *p, U v)
     return change(p, [=](T) { return (T)v; });
 }
 
+template <class T, class U, class V> static inline T atomicCAS(T *p, U if_, V then)
+{
+    return change(p, [=](T was) { return was == (T)if_ ? (T)then : was; });
+}
+
 /* ---- of a thread alone ---- */
 
 template <class A, class B> static inline std::common_type_t<A, B> min(A a, B b)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The search kernel run without a GPU, and the host's copies, for tests: in C, as they
+ * The search kernels run without a GPU, and the host's copies, for tests: in C, as they
  * are.
  */
 #ifndef EMULATE_H
@@ -17,15 +17,15 @@ extern "C" {
 #include "engine/engine.h"
 #include "trie/index.h"
 
-/* Of memory<>: see gpu/block_memory.cuh. */
-typedef enum { EMU_HASTY, EMU_SMALL, EMU_SPARING, EMU_CLUSTER } emu_memory;
+/* Of memory<>: see gpu/block_memory.cuh; and the grid-wide kernel. */
+typedef enum { EMU_HASTY, EMU_SMALL, EMU_SPARING, EMU_CLUSTER, EMU_GRID } emu_memory;
 
 typedef struct emu_run {
     const ft_index *index; /* "wide" or "compact" */
     const ft_batch *batch;
     const ft_search_params *params;
     emu_memory memory;
-    unsigned n_blocks;  /* of a cluster; else 1 */
+    unsigned n_blocks;  /* of a cluster or grid; else 1 */
     bool stats, starts; /* ask for statistics; compact: let there be tables of starts */
     emu_schedule schedule;
 } emu_run;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * gpu/search.cuh in its forms, asked as the CUDA engine asks it.
+ * gpu/search.cuh in its forms, and gpu/wide.cuh, asked as the CUDA engine asks them.
  */
 #include <cuda_runtime.h>
 
 #include "../../gpu/compact_tables.cuh"
 #include "../../gpu/louds_view.cuh"
 #include "../../gpu/search.cuh"
+#include "../../gpu/wide.cuh"
 #include "emulate.h"
 
 #include <stdio.h>
@@ -54,6 +55,61 @@ template <class View, class Mem, bool CLUSTER> View form<View, Mem, CLUSTER>::vi
 template <class View, class Mem, bool CLUSTER>
 ft_gpu_question form<View, Mem, CLUSTER>::q;
 
+template <class T> T *some(uint64_t n)
+{
+    return (T *)emulated::device_memory(n * sizeof(T));
+}
+
+/* With little room, so that a step takes several rounds, and ties are no few. */
+template <class View> struct grid_form {
+    static View view;
+    static ft_gpu_question q;
+    static ft_gpu_wide w;
+
+    static void body()
+    {
+        ft::search_wide<View>(view, q, w);
+    }
+
+    static unsigned run(const View &v, const ft_gpu_question &question,
+                        const emu_run *e)
+    {
+        enum { SPARE = 3 * ft::WIDE_RUN };
+        static_assert(sizeof(ft::wide_block) <= emulated::BLOCK_BYTES, "room");
+        view = v;
+        q = question;
+        w = {};
+        w.slot_mask = 63;
+        while (w.slot_mask + 1 < 2 * q.n_proposals)
+            w.slot_mask = 2 * w.slot_mask + 1;
+        w.cap_candidates = q.beam + SPARE;
+        w.cap_findings = q.n_results + SPARE;
+        w.cap_ranked = q.n_results;
+        w.sums = some<float>(q.beam);
+        w.children = some<ft_range>(q.beam);
+        w.before = some<uint64_t>(q.beam);
+        w.codes = some<uint32_t>(q.n_proposals);
+        w.tokens = some<uint32_t>(q.n_proposals);
+        w.slot_code = some<uint32_t>(w.slot_mask + 1);
+        w.slot_logp = some<uint32_t>(w.slot_mask + 1);
+        w.slot_proposal = some<uint32_t>(w.slot_mask + 1);
+        w.candidates = some<ft_gpu_wide_item>(w.cap_candidates);
+        w.findings = some<ft_gpu_wide_item>(w.cap_findings);
+        w.kept = some<ft_gpu_wide_item>(std::max(q.beam, q.n_results));
+        w.ranked = some<ft_gpu_wide_rank>(w.cap_ranked);
+        w.order = some<uint32_t>(q.n_results);
+        w.bins = some<uint32_t>(3 * FT_GPU_WIDE_BINS);
+        w.block_sums = some<uint64_t>(e->n_blocks);
+        w.counters = some<ft::wide_counters>(1);
+        return emulated::run(body, e->n_blocks,
+                             {ft::WIDE_THREADS, 0, sizeof(ft::wide_block)},
+                             e->schedule);
+    }
+};
+template <class View> View grid_form<View>::view;
+template <class View> ft_gpu_question grid_form<View>::q;
+template <class View> ft_gpu_wide grid_form<View>::w;
+
 /* As launch.cuh has them. */
 template <class View>
 unsigned run_form(const View &v, const ft_gpu_question &q, const emu_run *e)
@@ -66,6 +122,8 @@ unsigned run_form(const View &v, const ft_gpu_question &q, const emu_run *e)
         return form<View, ft::memory<256, SMALL>, false>::run(v, q, e);
     case EMU_SPARING:
         return form<View, ft::memory<512, LARGE, true>, false>::run(v, q, e);
+    case EMU_GRID:
+        return grid_form<View>::run(v, q, e);
     default:
         return form<View, ft::memory<512, LARGE>, true>::run(v, q, e);
     }
@@ -138,10 +196,11 @@ unsigned emulate(const emu_run *e, const ft_results *want, unsigned *n_differ)
     const bool compact = strcmp(ft_index_layout(e->index), "compact") == 0;
     const unsigned n_faults = compact ? run_view<ft::compact_view>(a.q, e)
                                       : run_view<ft::louds_view<ft_wide>>(a.q, e);
+    const uint64_t n_records = e->memory == EMU_GRID ? 1 : e->n_blocks;
     *n_differ = 0;
     for (uint32_t i = 0; i < a.q.n_queries; i++) {
         const uint64_t n = want->offset[i + 1] - want->offset[i];
-        const ft_gpu_record r = a.q.records[(uint64_t)i * e->n_blocks];
+        const ft_gpu_record r = a.q.records[i * n_records];
         *n_differ += r.bytes != n ||
                      memcmp(a.q.out + r.at, want->bytes.data + want->offset[i], n);
     }

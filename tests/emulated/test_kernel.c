@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The search kernel without a GPU: each record as the CPU engine writes it, and no race
- * between threads, over random tries and grids, each form of the kernel, and schedules
- * that hold some threads back. Where a barrier is missing, that must be found. At last
- * the host's copies. Prints TAP.
+ * The search kernels without a GPU: each record as the CPU engine writes it, and no
+ * race between threads, over random tries and grids, each form of the kernel, and
+ * schedules that hold some threads back. Where a barrier is missing, that must be
+ * found. At last the host's copies. Prints TAP.
  *
  *     test_kernel [NUMBER]         NUMBER: of the case, which runs alone
  */
@@ -90,6 +90,11 @@ static const form cluster_forms[] = {
 };
 
 static const form all_blocks = {"16 blocks", "compact", EMU_CLUSTER, 16, false, true};
+
+static const form grid_forms[] = {
+    {"a grid of 3", "wide", EMU_GRID, 3, true, false},
+    {"a grid of 5", "compact", EMU_GRID, 5, false, true},
+};
 
 static const char *const holds[] = {"nobody", "the latest", "a block",
                                     "a warp", "feeders",    "settlers"};
@@ -239,6 +244,10 @@ int main(int argc, char **argv)
         run_forms(&large[i], sparing_forms, 2, 4);
         run_forms(&large[i], cluster_forms, 3, 1);
     }
+    for (unsigned i = 0; i < N_SMALL; i++)
+        run_forms(&small[i], grid_forms, 2, 1);
+    for (unsigned i = 0; i < N_LARGE; i++)
+        run_forms(&large[i], grid_forms, 2, 1);
     run_forms(&necks, cluster_forms, 3, 1);
     run_forms(&necks, &all_blocks, 1, 2);
     run_forms(&large[3], &all_blocks, 1, 1);

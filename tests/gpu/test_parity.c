@@ -256,6 +256,10 @@ static void corners(void)
          false, true, false},
         {"many wide queries", 20000, 2000, 6, 8, 1000, 600, 1000, 1000, 0, none, none,
          5, 0, false, true, false},
+        {"the grid in parts", 20000, 300, 5, 4, 200, 40, 1500, 1500, 3, none, none, 5,
+         0, false, true, false},
+        {"parts that overflow", 600000, 1000, 3, 3, 1000, 20, 1500, 1500, 3, none, none,
+         5, 0, false, true, false},
     };
     for (uint32_t i = 0; i < sizeof all / sizeof *all; i++)
         run(&all[i], 31 + i, i == 0 || i == 13 ? 100 : 2, i % 2);
