@@ -31,12 +31,34 @@ static const ft_gpu_plan forms[2][FT_GPU_FORMS] = {
      {FT_GPU_ROOM_LARGE, 8, true},
      {FT_GPU_ROOM_LARGE, 1, false}}};
 
+static ft_status open_part(ft_wide_part *p, ft_error *err)
+{
+    const ft_status st =
+        FT_CUDA(err, cudaStreamCreateWithFlags(&p->stream, cudaStreamNonBlocking));
+    return st == FT_OK ? FT_CUDA(err, cudaEventCreateWithFlags(&p->free,
+                                                               cudaEventDisableTiming))
+                       : st;
+}
+
+static void close_part(ft_wide_part *p)
+{
+    if (p->stream)
+        cudaStreamSynchronize(p->stream);
+    ft_wide_memory_close(&p->memory);
+    if (p->free)
+        cudaEventDestroy(p->free);
+    if (p->stream)
+        cudaStreamDestroy(p->stream);
+}
+
 static void cuda_close(ft_engine *engine)
 {
     ft_cuda_engine *e = (ft_cuda_engine *)engine;
     cudaSetDevice(e->device);
     for (uint32_t i = 0; i < e->n_slots; i++)
         ft_slot_close(&e->slots[i]);
+    for (ft_wide_part &p : e->parts)
+        close_part(&p);
     ft_device_index_close(&e->index);
     ft_pool_close(e->pool);
     free(e);
@@ -126,6 +148,8 @@ static ft_status open_parts(ft_cuda_engine *e, const ft_index *index,
     e->least_bytes = o->n_slots ? 0 : MIN_CHUNK_BYTES;
     while (e->n_slots < n_slots && st == FT_OK)
         st = ft_slot_open(&e->slots[e->n_slots++], err);
+    for (int i = 0; i < FT_WIDE_PARTS && st == FT_OK; i++)
+        st = open_part(&e->parts[i], err);
     return st;
 }
 
@@ -170,8 +194,9 @@ static void cuda_notes(const ft_engine *engine, char *text, size_t bytes)
 ft_gpu_plan ft_cuda_plan(const ft_cuda_engine *e, const ft_gpu_grids *grids,
                          const ft_search_params *params)
 {
-    static const ft_gpu_plan grid_wide = {.cluster = 1, .n_teams = 1, .n_parts = 1};
     const uint32_t n = grids->n_queries;
+    const ft_gpu_plan grid_wide = {
+        .cluster = 1, .n_teams = n < FT_WIDE_PARTS ? n : (uint32_t)FT_WIDE_PARTS};
     uint32_t most = grids->n_proposals;
     most = params->beam > most ? params->beam : most;
     most = params->n_results > most ? params->n_results : most;
@@ -185,15 +210,44 @@ ft_gpu_plan ft_cuda_plan(const ft_cuda_engine *e, const ft_gpu_grids *grids,
     return grid_wide; /* it needs little shared memory */
 }
 
+/* Part number i of the question on one of n parts of the chip, behind what is on the
+ * slot's stream, which waits for it in turn. */
+static ft_status launch_part(ft_cuda_engine *e, ft_slot *s, const ft_gpu_question *q,
+                             uint32_t i, uint32_t n, ft_error *err)
+{
+    ft_wide_part *p = &e->parts[i];
+    const cudaStream_t stream = i ? p->stream : s->stream;
+    const uint64_t end = (uint64_t)q->n_queries * (i + 1) / n;
+    ft_gpu_question part = *q;
+    ft_gpu_wide wide;
+    part.first_query = (uint32_t)((uint64_t)q->n_queries * i / n);
+    part.n_queries = (uint32_t)end - part.first_query;
+    part.trace += (uint64_t)i * q->n_steps * q->beam;
+    ft_status st =
+        ft_wide_memory_for(&p->memory, &part, FT_GPU_SPARE_ITEMS / n, &wide, err);
+    if (st == FT_OK)
+        st = FT_CUDA(err, cudaStreamWaitEvent(stream, p->free));
+    if (st == FT_OK && i)
+        st = FT_CUDA(err, cudaStreamWaitEvent(stream, s->asked));
+    if (st == FT_OK)
+        st = e->kernels->search_wide(&e->index, &part, &wide, n, stream, err);
+    return st == FT_OK ? FT_CUDA(err, cudaEventRecord(p->free, stream)) : st;
+}
+
 static ft_status launch_wide(ft_cuda_engine *e, ft_slot *s, const ft_gpu_plan *plan,
                              const ft_gpu_question *q, ft_error *err)
 {
-    ft_gpu_wide wide;
-    const ft_status st =
-        ft_wide_memory_for(&s->wide, q, FT_GPU_SPARE_ITEMS / plan->n_parts, &wide, err);
-    return st == FT_OK ? e->kernels->search_wide(&e->index, q, &wide, plan->n_parts,
-                                                 s->stream, err)
-                       : st;
+    const uint32_t n = plan->n_teams;
+    ft_status st = FT_OK;
+    if (n > 1)
+        st = FT_CUDA(err, cudaEventRecord(s->asked, s->stream));
+    for (uint32_t i = 0; i < n && st == FT_OK; i++)
+        st = launch_part(e, s, q, i, n, err);
+    for (uint32_t i = 1; i < n && st == FT_OK; i++)
+        st = FT_CUDA(err, cudaStreamWaitEvent(s->stream, e->parts[i].free));
+    if (st != FT_OK)
+        cudaDeviceSynchronize(); /* parts may be at work, for nobody */
+    return st;
 }
 
 ft_status ft_cuda_launch(ft_cuda_engine *e, ft_slot *s, const ft_gpu_plan *plan,
@@ -219,16 +273,14 @@ static bool reads_directly(const ft_cuda_engine *e, const ft_gpu_plan *plan,
     return bytes * plan->cluster <= DIRECT_BYTES;
 }
 
-/* Queries first .. first + n - 1 of the batch start their way through slot s, one of
- * n_parts that are in use. */
+/* Queries first .. first + n - 1 of the batch start their way through slot s. */
 static ft_status submit(ft_cuda_engine *e, ft_slot *s, const ft_batch *batch,
                         const ft_search_params *params, uint32_t first, uint32_t n,
-                        uint32_t n_parts, const ft_stats *stats, ft_error *err)
+                        const ft_stats *stats, ft_error *err)
 {
     ft_gpu_grids grids = {
         .n_queries = n, .n_steps = batch->n_steps, .n_proposals = batch->n_proposals};
-    ft_gpu_plan plan = ft_cuda_plan(e, &grids, params);
-    plan.n_parts = n_parts;
+    const ft_gpu_plan plan = ft_cuda_plan(e, &grids, params);
     ft_gpu_question q;
     ft_status st = ft_slot_send(s, batch, first, n, reads_directly(e, &plan, &grids),
                                 e->pool, &grids, err);
@@ -255,20 +307,14 @@ static ft_status collect(ft_cuda_engine *e, ft_slot *s, uint32_t n_steps,
     return st;
 }
 
-/* Queries of a chunk. A grid-wide launch searches them one by one, so there it is all
- * slots that share out the batch. */
-static uint32_t chunk_of(const ft_cuda_engine *e, const ft_batch *b,
-                         const ft_search_params *params)
+static uint32_t chunk_of(const ft_cuda_engine *e, const ft_batch *b)
 {
-    const ft_gpu_grids grids = {NULL, NULL, b->n_queries, b->n_steps, b->n_proposals};
-    const bool wide = !ft_cuda_plan(e, &grids, params).room;
     const uint64_t bytes = 8ull * b->n_steps * b->n_proposals;
-    const uint64_t few = wide ? 1 : e->least_bytes / bytes;
-    const uint64_t least = few < MIN_CHUNK && !wide ? MIN_CHUNK : few;
-    const uint64_t n_chunks = e->n_slots + !wide;
+    const uint64_t few = e->least_bytes / bytes;
+    const uint64_t least = few < MIN_CHUNK ? MIN_CHUNK : few;
     uint64_t most = MAX_CHUNK_BYTES / bytes;
     most = most ? most : 1;
-    uint64_t chunk = (b->n_queries + n_chunks - 1) / n_chunks;
+    uint64_t chunk = (b->n_queries + e->n_slots) / (e->n_slots + 1);
     chunk = chunk < least ? least : chunk;
     return (uint32_t)(chunk < most ? chunk : most);
 }
@@ -292,9 +338,7 @@ static ft_status cuda_search(ft_engine *engine, const ft_batch *batch,
         st = FT_CUDA(err, cudaSetDevice(e->device));
     if (st != FT_OK)
         return st;
-    const uint32_t chunk = chunk_of(e, batch, params);
-    const uint32_t n_chunks = (batch->n_queries + chunk - 1) / chunk;
-    const uint32_t n_parts = n_chunks < e->n_slots ? n_chunks : e->n_slots;
+    const uint32_t chunk = chunk_of(e, batch);
     uint32_t submitted = 0, collected = 0, n_in = 0, n_out = 0;
     out->offset[0] = 0;
     while (st == FT_OK && collected < batch->n_queries) {
@@ -302,7 +346,7 @@ static ft_status cuda_search(ft_engine *engine, const ft_batch *batch,
             const uint32_t left = batch->n_queries - submitted;
             const uint32_t n = left < chunk ? left : chunk;
             st = submit(e, &e->slots[n_in++ % e->n_slots], batch, params, submitted, n,
-                        n_parts, stats, err);
+                        stats, err);
             submitted += n;
             continue;
         }

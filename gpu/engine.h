@@ -8,6 +8,16 @@
 
 #include "launch.h"
 #include "slot.h"
+#include "wide_memory.h"
+
+/* One of the grid-wide launches that share the chip. */
+typedef struct ft_wide_part {
+    ft_wide_memory memory;
+    cudaEvent_t free; /* recorded where the memory was used last */
+    cudaStream_t stream;
+} ft_wide_part;
+
+enum { FT_WIDE_PARTS = 16 };
 
 typedef struct ft_cuda_engine {
     ft_engine base;
@@ -22,6 +32,7 @@ typedef struct ft_cuda_engine {
     uint32_t n_slots;
     uint64_t least_bytes; /* of grids in a chunk */
     ft_slot slots[FT_MAX_SLOTS];
+    ft_wide_part parts[FT_WIDE_PARTS];
     uint64_t n_by_form[FT_N_FORMS]; /* launches */
 } ft_cuda_engine;
 

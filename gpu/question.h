@@ -14,14 +14,14 @@ enum { FT_GPU_ROOM_SMALL = 128, FT_GPU_ROOM_LARGE = 1024 };
 
 /* How a launch spends the chip. */
 typedef struct ft_gpu_plan {
-    uint32_t room;        /* FT_GPU_ROOM_SMALL or _LARGE: B, K and N are at most this */
-    uint32_t cluster;     /* blocks a query */
-    bool for_latency;     /* a block has a multiprocessor to itself */
-    uint32_t n_teams;     /* queries at a time */
-    uint32_t trace_beams; /* that a team's trace has room for, at least; or 0 */
+    uint32_t room;    /* FT_GPU_ROOM_SMALL or _LARGE: B, K and N are at most this; 0:
+                         the grid-wide form */
+    uint32_t cluster; /* blocks a query */
+    bool for_latency; /* a block has a multiprocessor to itself */
+    uint32_t n_teams; /* queries at a time; room 0: launches that share the chip */
+    uint32_t trace_beams;   /* that a team's trace has room for, at least; or 0 */
     uint64_t finding_bytes; /* of device memory for a team's results, or 0 */
     bool tells;             /* see ft_gpu_record */
-    uint32_t n_parts;       /* of the grid-wide form: launches that share the chip */
 } ft_gpu_plan;
 
 /* How beam i of the frontier after a step came about. */
@@ -45,6 +45,7 @@ typedef struct ft_gpu_question {
     const uint32_t *tokens; /* [n_queries][n_steps][n_proposals] */
     const float *logp;
     uint32_t n_queries, n_steps, n_proposals;
+    uint32_t first_query; /* of the grid-wide form's part, which has n_queries */
     uint32_t beam, n_results;
     float token_threshold, sentence_threshold;
     const double *norm;    /* n_steps + 1 */

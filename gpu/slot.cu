@@ -8,6 +8,8 @@ ft_status ft_slot_open(ft_slot *s, ft_error *err)
     ft_status st =
         FT_CUDA(err, cudaStreamCreateWithFlags(&s->stream, cudaStreamNonBlocking));
     if (st == FT_OK)
+        st = FT_CUDA(err, cudaEventCreateWithFlags(&s->asked, cudaEventDisableTiming));
+    if (st == FT_OK)
         st = ft_room_on_device(&s->counter, 4, err);
     return st == FT_OK ? ft_slot_reset(s, err) : st;
 }
@@ -30,9 +32,10 @@ void ft_slot_close(ft_slot *s)
         ft_room_free_pinned(r);
     for (ft_gpu_room *r : on_device)
         ft_room_free_on_device(r);
-    ft_wide_memory_close(&s->wide);
     free(s->copies.list);
     ft_gpu_launcher_close(&s->launcher);
+    if (s->asked)
+        cudaEventDestroy(s->asked);
     if (s->stream)
         cudaStreamDestroy(s->stream);
     *s = {};

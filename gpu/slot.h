@@ -11,7 +11,6 @@
 #include "launcher.h"
 #include "question.h"
 #include "room.h"
-#include "wide_memory.h"
 
 /* Grids where a kernel reads them: [n_queries][n_steps][n_proposals]. */
 typedef struct ft_gpu_grids {
@@ -22,6 +21,7 @@ typedef struct ft_gpu_grids {
 
 typedef struct ft_slot {
     cudaStream_t stream;
+    cudaEvent_t asked; /* the question's grids are on the device */
     ft_gpu_launcher launcher;
     uint32_t first, n_queries; /* of the batch, in flight */
     ft_form form;              /* of the last launch */
@@ -36,7 +36,6 @@ typedef struct ft_slot {
     bool told; /* the kernel tells of each record in pinned_out: see ft_gpu_plan */
     uint64_t out_bytes;
     ft_gpu_room trace, findings, stats, phases;
-    ft_wide_memory wide;
     ft_gpu_room counter; /* of tickets */
     uint32_t tickets;    /* what it stands at */
     ft_copies copies;

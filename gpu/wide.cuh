@@ -2,7 +2,7 @@
  *
  * The grid-wide search: any B, K, N and T, one query at a time, everything in device
  * memory. All blocks of a cooperative launch work on the query and meet at grid
- * barriers, of which a step has four, and three more where not all candidates stay.
+ * barriers, of which a step has four, and two more where not all candidates stay.
  * Slower than the kernel of search.cuh where that fits, and the same answer.
  *
  * The warps share out runs of (beam, child) pairs; what they find is appended to lists.
@@ -620,8 +620,8 @@ __global__ void __launch_bounds__(WIDE_THREADS)
 {
     FT_BLOCK_MEMORY(raw);
     wide_searcher<View> s(view, q, w, *reinterpret_cast<wide_block *>(raw));
-    for (uint32_t query = 0; query < q.n_queries; query++) {
-        s.query = query;
+    for (uint32_t i = 0; i < q.n_queries; i++) {
+        s.query = q.first_query + i;
         s.run();
     }
 }
