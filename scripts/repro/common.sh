@@ -36,6 +36,15 @@ option() { # NAME DEFAULT QUICK TEXT; again to replace
     [[ -v o[$1] ]] || option_names+=("$1")
     o[$1]=$2 quick[$1]=$3 about[$1]=$4
 }
+# The options that name files, whose contents count as the names do.
+file_options=(library grid targets scores)
+no_option() { # NAME: no longer among those that --help and `all` see
+    local n kept=()
+    for n in "${option_names[@]}"; do
+        [ "$n" = "$1" ] || kept+=("$n")
+    done
+    option_names=("${kept[@]}")
+}
 processors=$(nproc)
 workers=$((processors < 8 ? processors : 8)) # the paper's 8, where there are as many
 option dir "$build/repro" "$build/repro" "folder of libraries, grids and results"
@@ -200,14 +209,20 @@ stamp() {
     ft-bench gen-grid -q -n 1 -k 10 "$sample" | cat "$sample" - | cksum | cut -d ' ' -f 1
 }
 
-# The name under which a library's files are kept. $shape has options of gen-keys.
+# FILE as it is now: its size and the time of its last change.
+as_it_is() { stat -L -c %s-%Y -- "$1"; }
+
+# The name under which a library's files are kept, and $drawn, that of what is drawn from
+# it and measured. $shape has options of gen-keys.
 shape=()
 name_library() {
     local words="${shape[*]}"
     library=$preset-$n_keys${words:+-}${words//[^a-z0-9.]/}-s${o[seed]}
     [ -z "${o[library]}" ] ||
-        library=$(basename "${o[library]}")-$(stat -L -c %s-%Y "${o[library]}")
+        library=$(basename -- "${o[library]}")-$(as_it_is "${o[library]}")
     library+=-$(stamp)
+    drawn=$library
+    [ -z "${o[library]}" ] || drawn+=-s${o[seed]}
 }
 index_of() { echo "$dir/$library.$1.ftx"; } # LAYOUT
 generate() { # PRESET KEYS [OPTION...] of gen-keys; 124 where it was ended
@@ -252,7 +267,7 @@ need_indexes() {
 # A grid drawn from the library into $grid, made where it is not there and is wanted.
 need_grid() { # T K QUERIES [OPTION...] of gen-grid
     local words="${*:4}"
-    grid=$dir/$library.T$1.K$2.n$3${words:+.}${words//[^a-z0-9.]/}.ftg
+    grid=$dir/$drawn.T$1.K$2.n$3${words:+.}${words//[^a-z0-9.]/}.ftg
     [ ! -e "$grid" ] && [ ${#here[@]} -gt 0 ] && ! out_of_time || return 0
     need_indexes
     [ -e "$(index_of compact)" ] || return 0
@@ -320,8 +335,8 @@ note_slow() { # SIZE, of what has been gathered last
 # Rows of `ft-bench COMMAND` over $grid and all systems that run here, into $raw, which
 # is gone on with where it is there.
 measure() { # COMMAND NAME [OPTION...]
-    local system status before operands=() timing=()
-    raw=$results/raw/$2.$library.tsv
+    local system status before operands=() timing=() made=(--note)
+    raw=$results/raw/$2.$drawn.tsv
     unmeasured=("${here[@]}")
     need_indexes
     if [ ${#here[@]} -gt 0 ] && [ -e "$grid" ] && ! out_of_time; then
@@ -331,11 +346,18 @@ measure() { # COMMAND NAME [OPTION...]
         say "ft-bench $1: $2"
         # Where nothing is timed, there is no limit of time.
         [ "$1" = quality ] || timing=(--time-limit "${o[time-limit]}")
+        if [ -z "${o[library]}" ]; then
+            made+=("seed ${o[seed]} of libraries and grids")
+        elif [ -z "${o[grid]-}" ]; then
+            made+=("seed ${o[seed]} of grids")
+        else
+            made=() # nothing is
+        fi
         while # again where it has given up a search, and has a row that says so
-            before=$(lines "$raw") status=0
+            before=$(given_up) status=0
             until_stop ft-bench "$1" -q -f tsv -o "$raw" --resume -j "${o[threads]}" \
-                "${timing[@]}" "${@:3}" "$grid" "${operands[@]}" || status=$?
-            [ $status = 1 ] && [ "$(lines "$raw")" -gt "$before" ]
+                "${timing[@]}" "${made[@]}" "${@:3}" "$grid" "${operands[@]}" || status=$?
+            [ $status = 1 ] && [ "$(given_up)" -gt "$before" ]
         do :; done
         case $status in
         0) unmeasured=() ;;
@@ -347,7 +369,7 @@ measure() { # COMMAND NAME [OPTION...]
     [ -e "$raw" ] || { raw=$work/none && printf 'system\tstatus\n' >"$raw"; }
 }
 
-lines() { if [ -e "$1" ]; then wc -l <"$1"; else echo 0; fi; } # FILE
+given_up() { if [ -e "$raw" ]; then grep -c ', given up$' "$raw" || true; else echo 0; fi; }
 
 # The rows of $raw into $tsv, and one for each system that does not run here or whose turn
 # did not come. What ft-bench has no column for becomes one, in front.

@@ -314,3 +314,83 @@ left_running() {
         "$top/scripts/repro/fig3-latency" "$T/killed"
     [ -z "$(find "$T" -name '.work.*')" ]
 }
+
+# Keys that differ with N, of one size, and the file's time with them.
+keys_file() { # FILE N
+    seq $(($2 * 1000)) $(($2 * 1000 + 999)) | sed 's/.$/& & 5/' >"$1"
+    touch -d "2001-01-0$2" "$1"
+}
+
+@test "all: a library that has changed is measured, and what takes none is left out" {
+    local left="left out: makes its own libraries"
+    local all=("$top/scripts/repro/all" --quick --dir "$T/all" --library "$T/lib.txt"
+        --systems flashtrie-cpu --scripts table7-marisa-int,table5-growth,fig2-build-size)
+    tsv=$T/all/results/all.tsv
+    keys_file "$T/lib.txt" 1
+    run -0 --separate-stderr "${all[@]}"
+    [ "$(rows status | paste -sd ,)" = "ok,$left,$left" ]
+    [[ $output == *"table5-growth "*"$left"* ]]
+    run -0 --separate-stderr "${all[@]}"
+    [ "$(rows status | head -n 1)" = "ok before" ]
+    keys_file "$T/lib.txt" 2
+    run -0 --separate-stderr "${all[@]}"
+    [ "$(rows status | head -n 1)" = ok ]
+    [ "$(find "$T/all" -name 'lib.txt-*.compact.ftx' | wc -l)" = 2 ]
+    run -2 --separate-stderr "$top/scripts/repro/table5-growth" --library "$T/lib.txt"
+    [[ $stderr == *"the libraries are made here"* ]]
+}
+
+@test "table1-quality: scores and a grid that have changed are read again" {
+    cd "$T"
+    seq 150 >keys
+    ft-build -q -o x.ftx keys
+    ft-bench gen-grid -q -t 1 -k 100 -n 2 -o q.ftg x.ftx
+    local table1=("$top/scripts/repro/table1-quality" --quick --dir real --library keys
+        --grid q.ftg --scores sc.tsv --systems flashtrie-cpu --beams 100)
+    tsv=real/results/table1-quality.tsv
+    for score in 1 2; do
+        awk -v OFS='\t' -v x=$score '{ print 0, x, $1 }' keys >sc.tsv
+        touch -d "2001-01-0$score" sc.tsv
+        run -0 --separate-stderr "${table1[@]}"
+        [ "$(rows precision_100)" = $score.0000 ]
+    done
+    ft-bench gen-grid -q -t 1 -k 100 -n 3 -o q.ftg x.ftx
+    run -0 --separate-stderr "${table1[@]}"
+    grep -q '^# grid .* 3 queries' "$tsv"
+    run -1 grep '^# note' "$tsv"
+}
+
+@test "a head names the seed, and another seed draws other grids from a library" {
+    local table7=("$top/scripts/repro/table7-marisa-int" --quick --dir "$T/seed"
+        --systems flashtrie-cpu)
+    tsv=$T/seed/results/table7-marisa-int.tsv
+    run -0 --separate-stderr "${table7[@]}" --keys 1K --seed 3
+    grep -qx '# note seed 3 of libraries and grids' "$tsv"
+    keys_file "$T/lib.txt" 1
+    for seed in 1 2; do
+        run -0 --separate-stderr "${table7[@]}" --library "$T/lib.txt" --seed $seed
+        grep -qx "# note seed $seed of grids" "$tsv"
+        grep '^# grid' "$tsv" >"$T/grid.$seed"
+    done
+    [ "$(sed 's/.*digest//' "$T"/grid.[12] | sort -u | wc -l)" = 2 ]
+}
+
+@test "fig2-build-size: what was not installed is tried again once it is" {
+    local all=("$top/scripts/repro/all" --quick --dir "$T/again" --scripts fig2-build-size
+        --sizes 2K --threads 2 --layouts compact,marisa)
+    tsv=$T/again/results/all.tsv
+    mkdir "$T/bin"
+    ln -s /usr/bin/* /bin/* "$T/bin" 2>/dev/null || true
+    rm -f "$T"/bin/marisa*
+    for _ in 1 2; do
+        PATH=$T/bin run -0 --separate-stderr "${all[@]}"
+        [ "$(rows status)" = ok ]
+        grep -q 'unavailable: no marisa' "$T/again/results/fig2-build-size.tsv"
+    done
+    # No keys are made where nothing new is here.
+    [[ $stderr != *"2000 keys, 2 threads"* ]]
+    ln -s false "$T/bin/marisa-build"
+    ln -s false "$T/bin/marisa-lookup"
+    PATH=$T/bin run --separate-stderr "${all[@]}"
+    [[ $stderr == *"2000 keys, 2 threads: marisa"* ]]
+}
