@@ -339,6 +339,19 @@ static ft_status measure_all(bench_build *b, const ft_operands *names, ft_error 
     return st;
 }
 
+static void add_facts(bench_build *b)
+{
+    struct stat info;
+    const bool there = stat(b->keys_path, &info) == 0;
+    ft_bench_report_fact(b->report, "keys", "%s: %" PRIu64 " keys, %llu bytes",
+                         b->keys_path, b->n_keys,
+                         there ? (unsigned long long)info.st_size : 0);
+    ft_bench_report_fact(b->report, "build", "%u passes%s", b->n_passes,
+                         b->lookup ? ", and lookups" : "");
+    if (b->time_limit > 0)
+        ft_bench_report_fact(b->report, "limit", "%g s a build", b->time_limit);
+}
+
 static ft_status run(bench_build *b, const ft_subcommand *self,
                      const ft_operands *names, ft_error *err)
 {
@@ -357,8 +370,7 @@ static ft_status run(bench_build *b, const ft_subcommand *self,
     if (st == FT_OK)
         st = survey(b, err);
     if (st == FT_OK) {
-        ft_bench_report_fact(b->report, "keys", "%s: %" PRIu64 " keys", b->keys_path,
-                             b->n_keys);
+        add_facts(b);
         st = ft_bench_report_begin(b->report, err);
     }
     return st == FT_OK ? measure_all(b, names, err) : st;

@@ -174,6 +174,8 @@ static ft_status make_grid(gen_grid *o, ft_error *err)
     ft_sink *out = NULL;
     char *name;
     ft_status st = name_output(o, &name, err);
+    if (st == FT_OK && ft_same_file(o->index_path, name ? name : o->output))
+        st = ft_fail(err, FT_EINVAL, "'%s' is also the output", o->index_path);
     if (st == FT_OK)
         st = ft_gridgen_open(&o->gen, ft_index_trie(o->index), &o->p, err);
     if (st == FT_OK)

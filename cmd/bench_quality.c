@@ -372,9 +372,11 @@ static ft_status read_answers(ft_bench_search *s, const char *what, const char *
     }
     if (st == FT_OK && !*n_met)
         return ft_fail(err, FT_EINVAL, "%s: no line is of a query of the grid", path);
-    if (st == FT_OK)
-        ft_bench_report_fact(s->report, what, "%s: %" PRIu64 " lines", path,
-                             answers->n);
+    if (st == FT_OK) {
+        char lines[32];
+        snprintf(lines, sizeof lines, ": %" PRIu64 " lines", (uint64_t)answers->n);
+        ft_bench_file_fact(s, what, path, lines);
+    }
     return st;
 }
 

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The file is long because what is written and what is read again belong together.
+ */
 #include "bench_report.h"
 
 #include <errno.h>
@@ -37,7 +40,7 @@ struct ft_bench_report {
     int fd;
     fact facts[MAX_FACTS];
     uint32_t n_facts;
-    uint64_t n_rows, n_failed, n_unavailable; /* those of the file as well */
+    uint64_t n_rows, n_failed, n_unavailable; /* rows: those of the file as well */
     ft_buf line;                              /* what `text` has put together */
     ft_sink *text; /* goes on failing once it has: `put` looks */
     ft_buf had;    /* the file gone on with: n_had rows from had_rows on */
@@ -80,9 +83,18 @@ int ft_bench_output_check(const ft_command *c, const ft_bench_output *o,
         return ft_command_usage(c, "'%s' is also the output", both);
     if (o->resume && is_standard(o->path))
         return ft_command_usage(c, "--resume goes with -o FILE");
-    if (o->resume && o->format != FT_BENCH_BY_OUTPUT && o->format != FT_BENCH_TSV)
+    if (o->resume &&
+        (o->json || (o->format != FT_BENCH_BY_OUTPUT && o->format != FT_BENCH_TSV)))
         return ft_command_usage(c, "--resume goes with TSV only");
     return FT_GO_ON;
+}
+
+int ft_bench_output_check_file(const ft_command *c, const ft_bench_output *o,
+                               const char *input)
+{
+    return ft_same_file(input, o->path)
+               ? ft_command_usage(c, "'%s' is also the output", input)
+               : FT_GO_ON;
 }
 
 static void one_line(char *text)
@@ -127,7 +139,7 @@ ft_status ft_bench_report_open(ft_bench_report **out, const ft_bench_output *o,
     r->path = is_standard(o->path) ? NULL : o->path;
     r->name = r->path ? r->path : "(standard output)";
     r->resume = o->resume;
-    r->format = o->format;
+    r->format = o->json ? (uint32_t)FT_BENCH_JSON : o->format;
     if (r->format == FT_BENCH_BY_OUTPUT)
         r->format = !r->path && isatty(1) ? FT_BENCH_TABLE : FT_BENCH_TSV;
     r->columns = columns;
@@ -323,11 +335,18 @@ static bool next_line(ft_bench_report *r, uint64_t *at, char **line)
 }
 
 /* The last cell of a row is its status, by which the command's is settled. */
+static const char failed[] = "failed:", unavailable[] = "unavailable:";
+
+static bool starts_with(const char *text, const char *start)
+{
+    return strncmp(text, start, strlen(start)) == 0;
+}
+
 static void count_row(ft_bench_report *r, const char *status)
 {
     r->n_rows++;
-    r->n_failed += strncmp(status, "failed:", 7) == 0;
-    r->n_unavailable += strncmp(status, "unavailable:", 12) == 0;
+    r->n_failed += starts_with(status, failed);
+    r->n_unavailable += starts_with(status, unavailable);
 }
 
 static bool is_passing(const char *line)
@@ -335,6 +354,25 @@ static bool is_passing(const char *line)
     const size_t n = strlen(passing_fact);
     return strncmp(line, "# ", 2) == 0 && strncmp(line + 2, passing_fact, n) == 0 &&
            line[2 + n] == ' ';
+}
+
+/* The file's rows up to `end`, which end with zeros, take the place of all. */
+static ft_status rewrite_rows(ft_bench_report *r, uint64_t end, ft_error *err)
+{
+    const uint64_t n = end - r->had_rows;
+    r->had.len = end;
+    char *lines = (char *)r->had.data + r->had_rows, *text = ft_calloc(n + 1, 1, err);
+    if (!text)
+        return FT_ENOMEM;
+    for (uint64_t i = 0; i < n; i++)
+        text[i] = lines[i] ? lines[i] : '\n';
+    const ssize_t written = pwrite(r->fd, text, n, (off_t)r->had_rows);
+    const int errnum = errno;
+    free(text);
+    if (written >= 0 && (uint64_t)written == n)
+        return FT_OK;
+    return ft_fail_errno(err, FT_EIO, written < 0 ? errnum : ENOSPC, "%s: cannot write",
+                         r->name);
 }
 
 /* The head that this run would write, against the lines of the file. */
@@ -357,10 +395,18 @@ static ft_status compare_heads(ft_bench_report *r, ft_error *err)
                          r->name, line, ours);
     }
     r->had_rows = at;
+    uint64_t end = at; /* of the rows that stay */
     while (st == FT_OK && next_line(r, &at, &line)) {
-        const char *tab = strrchr(line, '\t');
-        count_row(r, tab ? tab + 1 : line);
+        const char *tab = strrchr(line, '\t'), *status = tab ? tab + 1 : line;
+        if (starts_with(status, failed) || starts_with(status, unavailable))
+            continue; /* it may be mended: it is measured again */
+        const size_t n = strlen(line) + 1;
+        memmove(r->had.data + end, line, n);
+        end += n;
+        r->n_rows++;
     }
+    if (st == FT_OK && end != r->had.len)
+        st = rewrite_rows(r, end, err);
     r->n_had = r->n_rows;
     return st;
 }
@@ -438,12 +484,11 @@ ft_status ft_bench_report_begin(ft_bench_report *r, ft_error *err)
 }
 
 /* Rows of the file end with a zero now, their key is their first cells. */
-const char *ft_bench_report_status(const ft_bench_report *r, const ft_bench_row *row)
+static const char *find_row(const ft_bench_report *r, const ft_bench_row *row)
 {
     const char *p = (const char *)r->had.data + r->had_rows;
     for (uint64_t i = 0; i < r->n_had; i++, p += strlen(p) + 1) {
         const char *cell = p;
-        const char *tab = strrchr(p, '\t');
         uint32_t same = 0;
         while (same < r->n_key) {
             const size_t n = strcspn(cell, "\t");
@@ -453,9 +498,30 @@ const char *ft_bench_report_status(const ft_bench_report *r, const ft_bench_row 
             same++;
         }
         if (same == r->n_key)
-            return tab ? tab + 1 : p;
+            return p;
     }
     return NULL;
+}
+
+const char *ft_bench_report_status(const ft_bench_report *r, const ft_bench_row *row)
+{
+    const char *had = find_row(r, row), *tab = had ? strrchr(had, '\t') : NULL;
+    return tab ? tab + 1 : had;
+}
+
+bool ft_bench_report_had(const ft_bench_report *r, const ft_bench_row *row,
+                         const char *column, char text[FT_BENCH_CELL_BYTES])
+{
+    const char *cell = find_row(r, row);
+    for (uint32_t i = 0; cell && i < r->n_columns; i++) {
+        const size_t n = strcspn(cell, "\t");
+        if (strcmp(r->columns[i].name, column) == 0) {
+            snprintf(text, FT_BENCH_CELL_BYTES, "%.*s", (int)n, cell);
+            return true;
+        }
+        cell += n + (cell[n] == '\t');
+    }
+    return false;
 }
 
 ft_status ft_bench_report_row(ft_bench_report *r, const ft_bench_row *row,

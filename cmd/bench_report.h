@@ -33,11 +33,11 @@ typedef struct ft_bench_column {
 
 /* What the command line says of the output. */
 typedef struct ft_bench_output {
-    const char *path; /* NULL: standard output */
-    uint32_t format;  /* ft_bench_format */
-    bool resume;
-    ft_list notes;   /* free its items */
-    uint32_t device; /* the GPU that the header speaks of */
+    const char *path;  /* NULL: standard output */
+    uint32_t format;   /* ft_bench_format */
+    bool resume, json; /* json: the same as the format */
+    ft_list notes;     /* free its items */
+    uint32_t device;   /* the GPU that the header speaks of */
 } ft_bench_output;
 
 /* The rows of an option table that fill it. */
@@ -50,6 +50,7 @@ extern const char *const ft_bench_formats[];
      "NAME",                                                                           \
      "form of the output (default: table on a terminal, else tsv)",                    \
      .choices = ft_bench_formats},                                                     \
+        {FT_OPT_FLAG, 0, "json", &(o)->json, NULL, "the same as -f json"},             \
         {FT_OPT_STRING, 'o',    "output",                                              \
          &(o)->path,    "FILE", "write to FILE, a row as soon as it is measured"},     \
         {FT_OPT_FLAG,  0,    "resume",                                                 \
@@ -63,6 +64,10 @@ extern const char *const ft_bench_formats[];
  * FT_GO_ON or the status to exit with. */
 int ft_bench_output_check(const ft_command *c, const ft_bench_output *o,
                           const ft_operands *inputs);
+
+/* The same of a file that an option names; NULL: it is not given. */
+int ft_bench_output_check_file(const ft_command *c, const ft_bench_output *o,
+                               const char *input);
 
 typedef struct ft_bench_report ft_bench_report;
 
@@ -94,6 +99,11 @@ void ft_bench_no_cells(ft_bench_row *row, uint32_t n);
 
 /* The status of the row of this key in the file to go on with; NULL: it has none. */
 const char *ft_bench_report_status(const ft_bench_report *r, const ft_bench_row *row);
+
+/* Its cell of the column with that name, as far as it fits into `text`. False: the file
+ * has no such row. */
+bool ft_bench_report_had(const ft_bench_report *r, const ft_bench_row *row,
+                         const char *column, char text[FT_BENCH_CELL_BYTES]);
 
 static inline bool ft_bench_report_has(const ft_bench_report *r,
                                        const ft_bench_row *row)

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "bench_fill.h"
 #include "bench_machine.h"
@@ -27,6 +28,26 @@ static uint64_t digest_of(const uint8_t *data, uint64_t bytes)
     memcpy(&word, data, bytes);
     h = (h ^ word) * prime;
     return h ^ h >> 32;
+}
+
+void ft_bench_file_fact(ft_bench_search *s, const char *name, const char *path,
+                        const char *more)
+{
+    enum { CHUNK = 1 << 16 };
+    struct stat info;
+    uint8_t bytes[CHUNK];
+    uint64_t digest = 0;
+    FILE *f =
+        stat(path, &info) == 0 && S_ISREG(info.st_mode) ? fopen(path, "re") : NULL;
+    if (!f) {
+        ft_bench_report_fact(s->report, name, "%s%s", path, more);
+        return;
+    }
+    for (size_t n; (n = fread(bytes, 1, CHUNK, f)) > 0;)
+        digest = digest << 7 ^ digest >> 57 ^ digest_of(bytes, n);
+    fclose(f); /* whoever takes the file's data tells what is wrong with it */
+    ft_bench_report_fact(s->report, name, "%s%s, digest %016" PRIx64, path, more,
+                         digest);
 }
 
 static uint64_t record_digest(const ft_results *r, uint32_t q)
@@ -262,7 +283,7 @@ static void add_facts(ft_bench_search *s)
     if (s->time_limit > 0)
         ft_bench_report_fact(s->report, "limit", "%g s a measurement", s->time_limit);
     if (s->expect_path)
-        ft_bench_report_fact(s->report, "expect", "%s", s->expect_path);
+        ft_bench_file_fact(s, "expect", s->expect_path, "");
 }
 
 static ft_status measure_beams(ft_bench_search *s, ft_error *err)
@@ -341,7 +362,11 @@ static int check_lists(ft_bench_search *s, const ft_command *c,
         if (operands->v[i][0] == '=' ||
             (!strchr(operands->v[i], '=') && !s->method->has_ablations))
             return ft_command_usage(c, "'%s' is not SYSTEM=INDEX", operands->v[i]);
-    return ft_bench_output_check(c, &s->output, operands);
+    const char *const files[] = {s->expect_path, s->targets_path, s->scores_path};
+    int rc = ft_bench_output_check(c, &s->output, operands);
+    for (int i = 0; i < 3 && rc == FT_GO_ON; i++)
+        rc = ft_bench_output_check_file(c, &s->output, files[i]);
+    return rc;
 }
 
 static int parse(ft_bench_search *s, const ft_subcommand *self, int argc, char **argv,

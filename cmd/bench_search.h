@@ -89,4 +89,9 @@ bool ft_bench_is_right(const ft_bench_search *s, const ft_bench_entry *e,
 void ft_bench_entry_cells(ft_bench_row *row, const ft_bench_search *s,
                           const ft_bench_entry *e);
 
+/* A fact of the header: the file's name, more about it, and what says whether it is the
+ * same file to a run that goes on; a pipe, which can be read once, is its name. */
+void ft_bench_file_fact(ft_bench_search *s, const char *name, const char *path,
+                        const char *more);
+
 #endif

@@ -204,6 +204,13 @@ static bool is_stdout(const char *path)
     return !path || strcmp(path, "-") == 0;
 }
 
+bool ft_same_file(const char *a, const char *b)
+{
+    struct stat x, y;
+    return !is_stdout(a) && !is_stdout(b) && stat(a, &x) == 0 && stat(b, &y) == 0 &&
+           S_ISREG(x.st_mode) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
 static bool is_terminal(const char *path)
 {
     struct stat info;

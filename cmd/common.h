@@ -56,6 +56,9 @@ typedef enum ft_output_kind {
     FT_OUTPUT_BINARY /* refused on a terminal */
 } ft_output_kind;
 
+/* Whether both names are of one plain file; NULL and "-" name none. */
+bool ft_same_file(const char *a, const char *b);
+
 /* Open where data goes: standard output (path NULL or "-"), or a file that appears
  * under its name only when ft_output_close finds *st FT_OK. */
 ft_status ft_output_open(ft_sink **out, const char *path, ft_output_kind kind,

@@ -100,6 +100,10 @@ static int parse(search *s, int argc, char **argv)
         strcmp(s->stats_path, s->output) == 0)
         return ft_command_usage(&c, "results and --stats cannot both go to '%s'",
                                 s->output);
+    for (uint32_t i = 0; rc == FT_GO_ON && i < s->operands.n; i++)
+        if (ft_same_file(s->operands.v[i], s->output) ||
+            ft_same_file(s->operands.v[i], s->stats_path))
+            return ft_command_usage(&c, "'%s' is also the output", s->operands.v[i]);
     if (rc == FT_GO_ON && s->gpu != NO_GPU && !choose_gpu(s))
         return ft_command_usage(&c, "--gpu goes with --engine cuda");
     if (rc == FT_GO_ON && s->n_slots && s->engine_name != 0 && !choose_gpu(s))

@@ -70,6 +70,34 @@ column() {
     [ -z "$(ls -A "$T" | grep ft-bench)" ]
 }
 
+@test "build: what was unavailable is measured when it is there" {
+    cat >later <<'END'
+#!/bin/sh
+while [ $# -gt 0 ]; do [ "$1" = -o ] && cat >"$2"; shift; done
+END
+    chmod +x later
+    program=$(command -v ft-bench)
+    PATH=/nowhere run -0 "$program" build -q -o out keys marisa compact
+    [ "$(column status <out | cut -c 1-11 | paste -sd ' ')" = "unavailable ok" ]
+    mkdir bin
+    mv later bin/marisa-build
+    printf '#!/bin/sh\ncat\n' >bin/marisa-lookup
+    chmod +x bin/marisa-lookup
+    PATH=$PWD/bin:$PATH ft-bench build -q -o out --resume keys marisa compact
+    [ "$(column layout <out | paste -sd ' ')" = "compact marisa" ]
+    [ "$(column status <out | paste -sd ' ')" = "ok ok" ]
+}
+
+@test "build: another header with other keys and options" {
+    ft-bench build -q -o out keys compact
+    fails 1 "out: is of another run" ft-bench build -q -o out --resume --lookup keys wide
+    fails 1 "out: is of another run" \
+        ft-bench build -q -o out --resume --time-limit 9 keys wide
+    ft-bench gen-keys -p titles -n "$(column keys <out)" -o other
+    cp other keys
+    fails 1 "out: is of another run" ft-bench build -q -o out --resume keys wide
+}
+
 @test "build: keys out of order, no such file, no such layout" {
     printf '2\n1\n' >bad
     fails 1 "bad: line 2: key out of order" ft-bench build -q bad compact

@@ -107,6 +107,12 @@ marisa-int 0 ok" ]
     ft-bench quality -q -j 1 -o "$T/out" -f tsv --beams 1,2 --resume "$T/grid" \
         cpu="$T/x.ftx"
     [ "$(grep -vc '^#' "$T/out")" = 3 ]
+    printf '9\t1\t2 4\n' >"$T/scores"
+    local q=(ft-bench quality -q -o "$T/precise" --scores "$T/scores" "$T/grid"
+        cpu="$T/x.ftx")
+    "${q[@]}" --beams 1
+    printf '9\t8\t2 4\n' >"$T/scores"
+    fails 1 "precise: is of another run" "${q[@]}" --beams 1,2 --resume
 }
 
 @test "quality refuses answers that are none" {

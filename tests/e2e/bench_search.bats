@@ -208,6 +208,20 @@ flashtrie-cpu marisa-opt marisa-int cpu" ]
     cmp c.ftx <(ft-build -q --layout compact keys)
 }
 
+@test "rows of another library are not gone on with" {
+    printf '1 2\n3 4\n' | ft-build -q --layout compact -o a.ftx
+    printf '1 4\n3 2\n' | ft-build -q --layout compact -o b.ftx
+    printf '1 4\n3 2\n' | ft-build -q --layout wide -o wide.ftx
+    ft-bench gen-grid -q -n 3 -k 4 -t 2 -o small a.ftx
+    ft-bench latency -q --passes 1 -o out.tsv small cpu=a.ftx
+    cp out.tsv before
+    cp b.ftx a.ftx
+    fails 1 "out.tsv: is of another library, take another file: results of cpu, beam 4" \
+        ft-bench latency -q --passes 1 -o out.tsv --resume small cpu=a.ftx \
+        marisa-opt=wide.ftx
+    cmp out.tsv before
+}
+
 @test "a file with failed rows stays a failure when it is gone on with" {
     ft-search -q -e cpu -a 1 c.ftx grid >wrong
     for resume in "" --resume; do
@@ -318,6 +332,15 @@ assert 0 < row["mean_ms"] and row["status"] == "ok", row'
     fails 2 "'cpu=both.ftx' is also the output" \
         ft-bench latency -q -o both.ftx grid cpu=both.ftx
     fails 2 "'both.ftx' is also the output" ft-bench size -q -o ./both.ftx both.ftx
+    fails 1 "'both.ftx' is also the output" ft-bench gen-grid -q -o ./both.ftx both.ftx
+    cp c.ftx r5.ftx
+    fails 1 "'r5.ftx' is also the output" ft-bench gen-grid -q --head 2,5 -o r{}.ftx r5.ftx
+    cmp r5.ftx c.ftx
+    ft-search -q -e cpu c.ftx grid >right
+    cp right expected
+    fails 2 "'right' is also the output" \
+        ft-bench latency -q --expect right -o right grid cpu=c.ftx
+    cmp right expected
     cmp c.ftx both.ftx
 }
 

@@ -396,6 +396,20 @@ refused() {
     [ "$(cat "$T/here/out")" = old ]
 }
 
+@test "an input is no output" {
+    cp "$T/x.ftx" "$T/index"
+    cp "$r18" "$T/grid"
+    for option in -o --stats; do
+        for file in index grid; do
+            run -2 --separate-stderr ft-search -e cpu $option "$T/./$file" "$T/index" \
+                "$T/grid"
+            [[ $stderr == "ft-search: '$T/$file' is also the output"* ]]
+        done
+    done
+    cmp "$T/x.ftx" "$T/index"
+    cmp "$r18" "$T/grid"
+}
+
 @test "an index that is not verified is searched safely, whatever its tokens" {
     seq 3000 | ft-build -q --layout wide -o "$T/w.ftx"
     at=$(LC_ALL=C grep -obUaP '\x01\0\0\0\x02\0\0\0\x03\0\0\0' "$T/w.ftx" | cut -d : -f 1)
