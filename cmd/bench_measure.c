@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The file is long because all of it is the one loop over passes and systems.
+ */
 #include "bench_measure.h"
 
 #include <inttypes.h>
@@ -112,6 +115,13 @@ static ft_status call(const ft_bench_search *s, const ft_bench_timing *t, uint32
     return st;
 }
 
+static void stop_at_interrupt(const ft_bench_search *s, ft_bench_timing *t)
+{
+    t->over = true;
+    snprintf(t->status, sizeof t->status, "%s: %u of %u passes", FT_BENCH_INTERRUPTED,
+             t->n_passes, s->n_passes);
+}
+
 /* How far it got, as the paper says of MARISA-Int (Appendix H). */
 static void stop_at_limit(const ft_bench_search *s, ft_bench_timing *t, bool warm_up,
                           double limit)
@@ -190,7 +200,7 @@ static void run_pass(bench_group *g, ft_bench_timing *t, uint32_t pass)
     g->running = t;
     g->pass = pass;
     t->n_of_pass = 0;
-    while (t->n_of_pass < t->n_calls && !late) {
+    while (t->n_of_pass < t->n_calls && !late && !ft_signal_deferred()) {
         double *const spent = &seconds[t->n_of_pass];
         if (ft_progress_due())
             show_progress(s, g->timings, g->n, t, pass);
@@ -209,6 +219,8 @@ static void run_pass(bench_group *g, ft_bench_timing *t, uint32_t pass)
     count_samples(t);
     if (late && !(whole && pass == s->n_passes))
         stop_at_limit(s, t, pass == 0, s->time_limit);
+    else if (ft_signal_deferred() && !(whole && pass == s->n_passes))
+        stop_at_interrupt(s, t);
     if (stay)
         compare_calls(s, t, t->n_of_pass);
 }
@@ -434,11 +446,13 @@ ft_status ft_bench_measure(ft_bench_search *s, uint32_t n_batch,
         st = check_digests(s, n_batch, err);
     for (uint32_t i = 0; i < g.n && st == FT_OK; i++)
         st = prepare(s, &g.timings[i], err);
+    ft_defer_signals(true);
     if (st == FT_OK && g.n)
         st = run_watched(&g, err);
     for (uint32_t i = 0; i < g.n && st == FT_OK; i++)
-        if (!g.timings[i].has_row)
+        if (!g.timings[i].has_row && (!ft_signal_deferred() || g.timings[i].n_passes))
             st = write_row(&g, &g.timings[i], err);
+    ft_defer_signals(false);
     for (uint32_t i = 0; i < g.n; i++)
         free_timing(&g.timings[i]);
     s->group++;

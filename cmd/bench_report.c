@@ -398,7 +398,8 @@ static ft_status compare_heads(ft_bench_report *r, ft_error *err)
     uint64_t end = at; /* of the rows that stay */
     while (st == FT_OK && next_line(r, &at, &line)) {
         const char *tab = strrchr(line, '\t'), *status = tab ? tab + 1 : line;
-        if (starts_with(status, failed) || starts_with(status, unavailable))
+        if (starts_with(status, failed) || starts_with(status, unavailable) ||
+            starts_with(status, FT_BENCH_INTERRUPTED))
             continue; /* it may be mended: it is measured again */
         const size_t n = strlen(line) + 1;
         memmove(r->had.data + end, line, n);

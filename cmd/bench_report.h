@@ -60,6 +60,10 @@ extern const char *const ft_bench_formats[];
             "put TEXT into the header (may be repeated)"                               \
     }
 
+/* Statuses that start so are of rows that --resume measures again, as failed and
+ * unavailable ones. */
+#define FT_BENCH_INTERRUPTED "interrupted"
+
 /* Usage errors of the above, and an output that is an input, "FILE" or "SYSTEM=FILE":
  * FT_GO_ON or the status to exit with. */
 int ft_bench_output_check(const ft_command *c, const ft_bench_output *o,

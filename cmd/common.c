@@ -22,12 +22,30 @@ static struct {
 
 static const double progress_interval = 0.25;
 
+static volatile sig_atomic_t defers, deferred; /* deferred: the signal, or 0 */
+
 /* Remove what is half written, then die of the signal, so that the shell sees it. */
 static void on_signal(int number)
 {
+    if (defers && !deferred) {
+        deferred = number;
+        return;
+    }
     ft_sink_abort_all();
     signal(number, SIG_DFL);
     raise(number);
+}
+
+void ft_defer_signals(bool on)
+{
+    defers = on;
+    if (!on && deferred)
+        on_signal(deferred);
+}
+
+bool ft_signal_deferred(void)
+{
+    return deferred != 0;
 }
 
 static void catch_signals(void)

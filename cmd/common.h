@@ -21,6 +21,11 @@ enum ft_exit { /* SPEC of every command: see flashtrie(7), EXIT STATUS */
  * False: the error has been printed, exit with FT_EXIT_FAILED. */
 bool ft_start(const char *program);
 
+/* Between the two calls an interrupt is only noted, so that what is measured can be
+ * written; it takes effect at the second call. Another one does at once. */
+void ft_defer_signals(bool on);
+bool ft_signal_deferred(void);
+
 /* Print "program: message" on standard error, in one write. */
 void ft_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

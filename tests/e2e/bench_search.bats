@@ -186,8 +186,8 @@ flashtrie-cpu marisa-opt marisa-int cpu" ]
         ! command -v python3
     before=$(column beam <out.tsv | paste -sd ' ')
     [ "$before" != "5 6 7" ]
+    grep -v $'\tinterrupted: ' out.tsv >part.tsv
     printf 'cpu\tcom' >>out.tsv # as a crash would leave it
-    cp out.tsv part.tsv
     ft-bench latency -q -o out.tsv --resume --passes 100000 --beams 5,6,7 \
         --time-limit 0.5 grid cpu=c.ftx
     [ "$(column beam <out.tsv | paste -sd ' ')" = "5 6 7" ]
@@ -206,6 +206,21 @@ flashtrie-cpu marisa-opt marisa-int cpu" ]
     fails 1 "other: is of another run" ft-bench latency -q -o other --resume grid cpu=c.ftx
     [ "$(cat other)" = "no line" ]
     cmp c.ftx <(ft-build -q --layout compact keys)
+}
+
+@test "an interrupt keeps whole passes, which --resume measures again" {
+    ft-bench latency -q -o out --passes 100000 grid cpu=c.ftx &
+    pid=$!
+    sleep 3
+    kill -TERM $pid
+    status=0
+    wait $pid || status=$?
+    [ $status = 143 ]
+    [[ $(column status <out) == "interrupted: "[1-9]*" of 100000 passes" ]]
+    [ "$(column passes <out)" -ge 1 ]
+    timeout -s TERM 3 ft-bench latency -q -o out --resume --passes 100000 grid \
+        cpu=c.ftx || [ $? = 124 ]
+    [ "$(column status <out | wc -l)" = 1 ]
 }
 
 @test "rows of another library are not gone on with" {
