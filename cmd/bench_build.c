@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * ft-bench build: time, memory and size of each layout, and of stock MARISA beside
- * them.
+ * them. The file is long because both are built and asked in the same way.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -28,6 +28,7 @@ typedef struct build_job {
     bool ids;
     const char *n_tries;
     ft_bench_scratch index;
+    ft_bench_scratch sample, answers; /* of MARISA's lookups */
     ft_build_summary summary;
     ft_status st;
     ft_error err;
@@ -40,10 +41,10 @@ typedef struct bench_build {
     bool lookup;
     ft_bench_output output;
     ft_bench_report *report;
-    ft_bench_scratch encoded; /* the keys as MARISA takes them, where it is wanted */
-    bool has_marisa;
-    uint64_t n_keys, n_nodes; /* nodes: of the token trie, once a layout has said */
-    build_job *job;           /* shared with children */
+    ft_bench_scratch encoded;   /* the keys as MARISA takes them, where it is wanted */
+    bool has_marisa, too_large; /* too_large: a token for its keys */
+    uint64_t n_keys, n_nodes;   /* nodes: of the token trie, once a layout has said */
+    build_job *job;             /* shared with children */
 } bench_build;
 
 /* Stock MARISA is two names: with three tries, as it comes, and with one. */
@@ -74,22 +75,33 @@ static ft_status open_keys(ft_keys **out, const bench_build *b, ft_error *err)
     return ft_keys_open(out, &o, err);
 }
 
-/* MARISA takes strings, a line each. A token becomes four digits to the base 254, most
- * significant first, as the bytes 1 to 9 and 11 to 255: no byte ends a line or a C
- * string, and the order stays. */
+/* MARISA takes strings, a line each; what stands behind a tab is not the key's. A token
+ * becomes four digits to the base 253, most significant first, as the bytes 1 to 8 and
+ * 11 to 255: no byte ends a line, a key or a C string, and the order stays. */
+enum { DIGITS = 4, BASE = 253 };
+static const uint32_t max_digits = 4097152080; /* the largest token of so many */
+
 static ft_status encode(ft_sink *out, const ft_key *key, ft_error *err)
 {
     ft_status st = FT_OK;
     for (uint32_t i = 0; i < key->n && st == FT_OK; i++) {
-        uint8_t text[4];
+        uint8_t text[DIGITS];
         uint32_t rest = key->tokens[i];
-        for (int d = 3; d >= 0; d--, rest /= 254) {
-            const uint32_t digit = rest % 254;
-            text[d] = (uint8_t)(digit < 9 ? digit + 1 : digit + 2);
+        for (int d = DIGITS - 1; d >= 0; d--, rest /= BASE) {
+            const uint32_t digit = rest % BASE;
+            text[d] = (uint8_t)(digit < 8 ? digit + 1 : digit + 3);
         }
         st = ft_sink_write(out, text, sizeof text, err);
     }
     return st == FT_OK ? ft_sink_write(out, "\n", 1, err) : st;
+}
+
+static uint32_t max_token(const ft_key *key)
+{
+    uint32_t most = 0;
+    for (uint32_t i = 0; i < key->n; i++)
+        most = key->tokens[i] > most ? key->tokens[i] : most;
+    return most;
 }
 
 /* Read the keys once: they are counted, and in the page cache for all alike. */
@@ -105,8 +117,10 @@ static ft_status survey(bench_build *b, ft_error *err)
         st = ft_keys_next(keys, &key, err);
         if (st == FT_OK && key.n)
             b->n_keys++;
-        if (st == FT_OK && key.n && out)
+        if (st == FT_OK && key.n && out) {
+            b->too_large |= max_token(&key) > max_digits;
             st = encode(out, &key, err);
+        }
         if (b->n_keys % 65536 == 0 && ft_progress_due())
             ft_progress("reading the keys: %" PRIu64, b->n_keys);
     }
@@ -139,17 +153,18 @@ static bool build_layout(void *arg)
 }
 
 /* Standard input and output of what is executed next. */
-static bool redirect(const char *in)
+static bool redirect(const char *in, const char *out)
 {
-    const int from = open(in, O_RDONLY), to = open("/dev/null", O_WRONLY);
-    return from >= 0 && to >= 0 && dup2(from, 0) == 0 && dup2(to, 1) == 1 &&
-           dup2(to, 2) == 2;
+    const int from = open(in, O_RDONLY), to = open(out, O_WRONLY),
+              silent = open("/dev/null", O_WRONLY);
+    return from >= 0 && to >= 0 && silent >= 0 && dup2(from, 0) == 0 &&
+           dup2(to, 1) == 1 && dup2(silent, 2) == 2;
 }
 
 static bool build_marisa(void *arg)
 {
     const build_job *j = arg;
-    if (redirect(j->bench->encoded.path))
+    if (redirect(j->bench->encoded.path, "/dev/null"))
         execlp("marisa-build", "marisa-build", "-n", j->n_tries, "-o", j->index.path,
                (char *)NULL);
     return false;
@@ -185,9 +200,35 @@ static bool look_up_layout(void *arg)
 static bool look_up_marisa(void *arg)
 {
     const build_job *j = arg;
-    if (redirect(j->bench->encoded.path))
+    if (redirect(j->bench->encoded.path, "/dev/null"))
         execlp("marisa-lookup", "marisa-lookup", j->index.path, (char *)NULL);
     return false;
+}
+
+/* The first keys again, to see what it says. */
+static bool look_up_sample(void *arg)
+{
+    const build_job *j = arg;
+    if (redirect(j->sample.path, j->answers.path))
+        execlp("marisa-lookup", "marisa-lookup", j->index.path, (char *)NULL);
+    return false;
+}
+
+static uint64_t lines_in(const char *text, size_t n)
+{
+    uint64_t lines = 0;
+    for (size_t i = 0; i < n; i++)
+        lines += text[i] == '\n';
+    return lines;
+}
+
+/* Lines of answers are a number and a key; the number of no key is -1. */
+static uint64_t found_in(const char *text, size_t n)
+{
+    uint64_t found = 0;
+    for (size_t i = 0; i < n; i++)
+        found += (i == 0 || text[i - 1] == '\n') && text[i] >= '0' && text[i] <= '9';
+    return found;
 }
 
 /* One child; what it says of itself becomes the status. */
@@ -202,6 +243,42 @@ static ft_status run_job(const bench_build *b, bool (*work)(void *), ft_bench_us
     }
     if (st == FT_OK && u->late)
         st = ft_fail(err, FT_EUNAVAILABLE, "over %g s", b->time_limit);
+    return st;
+}
+
+enum { SAMPLE_BYTES = 1 << 16, ANSWER_BYTES = 8 * SAMPLE_BYTES };
+
+/* Does stock MARISA find keys? Not timed, and of the first ones only: what it writes
+ * is larger than the keys. */
+static ft_status check_marisa(const bench_build *b, ft_error *err)
+{
+    build_job *j = b->job;
+    ft_bench_usage u;
+    char *keys = ft_calloc(SAMPLE_BYTES + ANSWER_BYTES, 1, err);
+    ft_status st = keys ? ft_bench_scratch_open(&j->sample, b->tmpdir, err) : FT_ENOMEM;
+    if (st != FT_OK) {
+        free(keys);
+        return st;
+    }
+    st = ft_bench_scratch_open(&j->answers, b->tmpdir, err);
+    if (st == FT_OK) {
+        char *answers = keys + SAMPLE_BYTES;
+        ssize_t n = pread(b->encoded.fd, keys, SAMPLE_BYTES, 0);
+        while (n > 0 && keys[n - 1] != '\n')
+            n--;
+        if (n < 0 || pwrite(j->sample.fd, keys, (size_t)n, 0) != n)
+            st = ft_fail_errno(err, FT_EIO, errno, "a sample of the keys");
+        if (st == FT_OK)
+            st = run_job(b, look_up_sample, &u, err);
+        const ssize_t got =
+            st == FT_OK ? pread(j->answers.fd, answers, ANSWER_BYTES, 0) : 0;
+        if (st == FT_OK &&
+            (got < 0 || found_in(answers, (size_t)got) != lines_in(keys, (size_t)n)))
+            st = ft_fail(err, FT_EFORMAT, "marisa-lookup does not find all keys");
+        ft_bench_scratch_close(&j->answers);
+    }
+    ft_bench_scratch_close(&j->sample);
+    free(keys);
     return st;
 }
 
@@ -240,6 +317,8 @@ static ft_status measure(bench_build *b, build_figures *f, ft_error *err)
         st = run_job(b, j->layout ? look_up_layout : look_up_marisa, &u, err);
     if (b->lookup && st == FT_OK)
         f->lookup_seconds = u.seconds;
+    if (b->lookup && st == FT_OK && !j->layout)
+        st = check_marisa(b, err);
     f->lookup_late = b->lookup && u.late;
     return f->lookup_late ? FT_OK : st;
 }
@@ -306,6 +385,11 @@ static ft_status measure_name(bench_build *b, const char *name, ft_error *err)
     if (!j->layout && !b->has_marisa) {
         ft_bench_no_cells(&row, N_FIGURES);
         ft_bench_cell(&row, "unavailable: no marisa-build and marisa-lookup in PATH");
+        return ft_bench_report_row(b->report, &row, err);
+    }
+    if (!j->layout && b->too_large) {
+        ft_bench_no_cells(&row, N_FIGURES);
+        ft_bench_cell(&row, "unavailable: a token is above %u", max_digits);
         return ft_bench_report_row(b->report, &row, err);
     }
     ft_error why;

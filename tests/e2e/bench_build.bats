@@ -46,8 +46,8 @@ column() {
 
 @test "build gives MARISA every key" {
     command -v marisa-build >/dev/null || skip "no marisa-build"
-    # Four tokens in all digits: 0, 253, 254 and the largest.
-    printf '0\n0 9\n0 10\n253\n254\n4294967294\n' >few
+    # Tokens with all digits: 0, 252, 253 and the largest; and what could be a tab.
+    printf '0\n0 8\n0 9\n252\n253\n4097152080\n' >few
     ft-bench build -q --lookup few compact marisa >out
     [ "$(column keys <out | sort -u)" = 6 ]
     [ "$(column status <out | sort -u)" = ok ]
@@ -86,6 +86,23 @@ END
     PATH=$PWD/bin:$PATH ft-bench build -q -o out --resume keys marisa compact
     [ "$(column layout <out | paste -sd ' ')" = "compact marisa" ]
     [ "$(column status <out | paste -sd ' ')" = "ok ok" ]
+    for lookup in 'cat >/dev/null' "sed 's/^/-1 /'"; do
+        printf '#!/bin/sh\n%s\n' "$lookup" >bin/marisa-lookup
+        PATH=$PWD/bin:$PATH run -1 --separate-stderr ft-bench build -q --lookup keys marisa
+        [ "$(column status <<<"$output")" = \
+            "failed: marisa-lookup does not find all keys" ]
+    done
+}
+
+@test "build: tokens that stock MARISA's keys have no room for" {
+    command -v marisa-build >/dev/null || skip "no marisa-build"
+    printf '8\n9\n10 4097152080\n' >large
+    run -0 ft-bench build -q --lookup large marisa
+    [ "$(column status <<<"$output")" = ok ]
+    printf '10 4097152081\n' >>large
+    run -0 --separate-stderr ft-bench build -q large compact marisa
+    [ "$(column status <<<"$output" | paste -sd ,)" = \
+        "ok,unavailable: a token is above 4097152080" ]
 }
 
 @test "build: another header with other keys and options" {
