@@ -23,14 +23,22 @@ static struct {
 static const double progress_interval = 0.25;
 
 static volatile sig_atomic_t defers, deferred; /* deferred: the signal, or 0 */
+static volatile double deferred_at;
+
+/* timeout(1) sends a signal to its child, and then to the child's group. */
+static const double same_signal = 0.5;
 
 /* Remove what is half written, then die of the signal, so that the shell sees it. */
 static void on_signal(int number)
 {
+    const double now = ft_seconds();
     if (defers && !deferred) {
+        deferred_at = now;
         deferred = number;
         return;
     }
+    if (defers && now - deferred_at < same_signal)
+        return;
     ft_sink_abort_all();
     signal(number, SIG_DFL);
     raise(number);
@@ -40,7 +48,7 @@ void ft_defer_signals(bool on)
 {
     defers = on;
     if (!on && deferred)
-        on_signal(deferred);
+        on_signal(deferred); /* it does not come back */
 }
 
 bool ft_signal_deferred(void)

@@ -22,7 +22,8 @@ enum ft_exit { /* SPEC of every command: see flashtrie(7), EXIT STATUS */
 bool ft_start(const char *program);
 
 /* Between the two calls an interrupt is only noted, so that what is measured can be
- * written; it takes effect at the second call. Another one does at once. */
+ * written; it takes effect at the second call. Another one, half a second later, does
+ * at once. */
 void ft_defer_signals(bool on);
 bool ft_signal_deferred(void);
 
