@@ -145,6 +145,9 @@ $(O)/%.o: %.c $(O)/cc.stamp
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c $< -o $@
 
+# The system's xxhash.h where there is one.
+$(O)/lib/trie/checksum.o: private CPPFLAGS += -idirafter lib/third_party
+
 $(O)/%.cu.o: %.cu $(O)/nvcc.stamp
 	@mkdir -p $(@D)
 	$(NVCC) $(CPPFLAGS) $(NVCCFLAGS) -MMD -MP -MF $(@:.o=.d) -c $< -o $@
