@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * The file is long because what is written and what is read again belong together.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "bench_report.h"
 
 #include <errno.h>
@@ -14,12 +11,10 @@
 #include <unistd.h>
 
 #include "bench_machine.h"
+#include "bench_resume.h"
 #include "common.h"
 
 enum { MAX_FACTS = 24, NAME_WIDTH = 8 };
-
-/* The fact that may differ between a file and the run that goes on with it. */
-static const char passing_fact[] = "now";
 
 /* Behind the last row of a JSON object. Written after each row and then written over,
  * so that a file is an object whenever the run ends. */
@@ -43,8 +38,7 @@ struct ft_bench_report {
     uint64_t n_rows, n_failed, n_unavailable; /* rows: those of the file as well */
     ft_buf line;                              /* what `text` has put together */
     ft_sink *text; /* goes on failing once it has: `put` looks */
-    ft_buf had;    /* the file gone on with: n_had rows from had_rows on */
-    uint64_t had_rows, n_had;
+    ft_bench_earlier earlier;
 };
 
 const char *const ft_bench_formats[] = {"table", "tsv", "json", NULL};
@@ -321,116 +315,17 @@ void ft_bench_no_cells(ft_bench_row *row, uint32_t n)
         ft_bench_cell(row, "-");
 }
 
-/* The line of `had` at *at, its end made a zero; *at moves behind it. False: there is
- * none. */
-static bool next_line(ft_bench_report *r, uint64_t *at, char **line)
-{
-    if (*at >= r->had.len)
-        return false;
-    *line = (char *)r->had.data + *at;
-    char *end = memchr(*line, '\n', r->had.len - *at);
-    *end = '\0';
-    *at += (uint64_t)(end - *line) + 1;
-    return true;
-}
-
-/* The last cell of a row is its status, by which the command's is settled. */
-static const char failed[] = "failed:", unavailable[] = "unavailable:";
-
 static bool starts_with(const char *text, const char *start)
 {
     return strncmp(text, start, strlen(start)) == 0;
 }
 
+/* The last cell of a row is its status, by which the command's is settled. */
 static void count_row(ft_bench_report *r, const char *status)
 {
     r->n_rows++;
-    r->n_failed += starts_with(status, failed);
-    r->n_unavailable += starts_with(status, unavailable);
-}
-
-static bool is_passing(const char *line)
-{
-    const size_t n = strlen(passing_fact);
-    return strncmp(line, "# ", 2) == 0 && strncmp(line + 2, passing_fact, n) == 0 &&
-           line[2 + n] == ' ';
-}
-
-/* The file's rows up to `end`, which end with zeros, take the place of all. */
-static ft_status rewrite_rows(ft_bench_report *r, uint64_t end, ft_error *err)
-{
-    const uint64_t n = end - r->had_rows;
-    r->had.len = end;
-    char *lines = (char *)r->had.data + r->had_rows, *text = ft_calloc(n + 1, 1, err);
-    if (!text)
-        return FT_ENOMEM;
-    for (uint64_t i = 0; i < n; i++)
-        text[i] = lines[i] ? lines[i] : '\n';
-    const ssize_t written = pwrite(r->fd, text, n, (off_t)r->had_rows);
-    const int errnum = errno;
-    free(text);
-    if (written >= 0 && (uint64_t)written == n)
-        return FT_OK;
-    return ft_fail_errno(err, FT_EIO, written < 0 ? errnum : ENOSPC, "%s: cannot write",
-                         r->name);
-}
-
-/* The head that this run would write, against the lines of the file. */
-static ft_status compare_heads(ft_bench_report *r, ft_error *err)
-{
-    uint64_t at = 0;
-    add_head(r);
-    add_column_names(r);
-    ft_status st = ft_buf_append(&r->line, "", 1, err);
-    char *line = "", *rest = (char *)r->line.data;
-    r->line.len = 0;
-    while (st == FT_OK && *rest) {
-        char *const ours = strsep(&rest, "\n");
-        if (!next_line(r, &at, &line))
-            line = "nothing";
-        if (strcmp(ours, line) != 0 && !(is_passing(ours) && is_passing(line)))
-            st = ft_fail(err, FT_EFORMAT,
-                         "%s: is of another run, take another file: it has '%s', this "
-                         "run has '%s'",
-                         r->name, line, ours);
-    }
-    r->had_rows = at;
-    uint64_t end = at; /* of the rows that stay */
-    while (st == FT_OK && next_line(r, &at, &line)) {
-        const char *tab = strrchr(line, '\t'), *status = tab ? tab + 1 : line;
-        if (starts_with(status, failed) || starts_with(status, unavailable) ||
-            starts_with(status, FT_BENCH_INTERRUPTED))
-            continue; /* it may be mended: it is measured again */
-        const size_t n = strlen(line) + 1;
-        memmove(r->had.data + end, line, n);
-        end += n;
-        r->n_rows++;
-    }
-    if (st == FT_OK && end != r->had.len)
-        st = rewrite_rows(r, end, err);
-    r->n_had = r->n_rows;
-    return st;
-}
-
-/* All whole lines of the file; what an interrupt left behind them is cut off. As they
- * are: a file that somebody has compressed is another one. */
-static ft_status read_file(ft_bench_report *r, bool *empty, ft_error *err)
-{
-    enum { CHUNK = 1 << 16 };
-    ssize_t n = 1;
-    while (n > 0) {
-        const ft_status st = ft_buf_reserve(&r->had, CHUNK, err);
-        if (st != FT_OK)
-            return st;
-        n = pread(r->fd, r->had.data + r->had.len, CHUNK, (off_t)r->had.len);
-        if (n < 0)
-            return ft_fail_errno(err, FT_EIO, errno, "%s: cannot read", r->name);
-        r->had.len += (uint64_t)n;
-    }
-    *empty = r->had.len == 0;
-    while (r->had.len && r->had.data[r->had.len - 1] != '\n')
-        r->had.len--;
-    return FT_OK;
+    r->n_failed += starts_with(status, FT_BENCH_FAILED);
+    r->n_unavailable += starts_with(status, FT_BENCH_UNAVAILABLE);
 }
 
 /* Two runs that write one file would write over each other's rows. */
@@ -454,66 +349,75 @@ static ft_status open_output(ft_bench_report *r, ft_error *err)
     return FT_OK;
 }
 
+/* The file as it stays takes the place of what it is. */
+static ft_status rewrite(ft_bench_report *r, ft_error *err)
+{
+    ft_status st = ft_bench_earlier_write(&r->earlier, r->text, err);
+    if (st != FT_OK)
+        return st;
+    const ssize_t written = pwrite(r->fd, r->line.data, r->line.len, 0);
+    const bool whole = written >= 0 && (uint64_t)written == r->line.len;
+    r->line.len = 0;
+    if (whole)
+        return FT_OK;
+    return ft_fail_errno(err, FT_EIO, written < 0 ? errno : ENOSPC, "%s: cannot write",
+                         r->name);
+}
+
+/* What the file has, against the head that this run would write. */
+static ft_status read_earlier(ft_bench_report *r, ft_error *err)
+{
+    ft_status st = ft_buf_append(&r->line, "", 1, err);
+    if (st != FT_OK)
+        return st;
+    r->line.len--;
+    st = ft_bench_earlier_read(&r->earlier, r->fd, r->name, (char *)r->line.data, err);
+    if (st == FT_OK && r->earlier.lines.len)
+        r->line.len = 0; /* it has a head */
+    r->n_rows = r->earlier.n_rows;
+    return st;
+}
+
 /* Behind the lines that stay. */
 static ft_status seek_end(ft_bench_report *r, ft_error *err)
 {
-    if (r->regular && r->path && ftruncate(r->fd, (off_t)r->had.len) != 0)
+    const uint64_t stays = r->earlier.lines.len;
+    if (r->regular && r->path && ftruncate(r->fd, (off_t)stays) != 0)
         return ft_fail_errno(err, FT_EIO, errno, "%s: cannot write", r->name);
-    if (r->had.len && (r->whole = lseek(r->fd, 0, SEEK_END)) < 0)
+    if (stays && (r->whole = lseek(r->fd, 0, SEEK_END)) < 0)
         return ft_fail_errno(err, FT_EIO, errno, "%s: cannot seek", r->name);
     return FT_OK;
 }
 
 ft_status ft_bench_report_begin(ft_bench_report *r, ft_error *err)
 {
-    bool empty = true;
     ft_status st = open_output(r, err);
-    if (st == FT_OK && r->resume)
-        st = read_file(r, &empty, err);
-    if (st == FT_OK && !empty)
-        st = compare_heads(r, err);
-    if (st == FT_OK)
-        st = seek_end(r, err);
-    if (st == FT_OK && r->had.len == 0) {
+    if (st == FT_OK) {
         add_head(r);
         add_column_names(r);
         if (r->format == FT_BENCH_JSON && r->seekable)
             add(r, json_end);
-        st = put(r, err);
     }
-    return st;
-}
-
-/* Rows of the file end with a zero now, their key is their first cells. */
-static const char *find_row(const ft_bench_report *r, const ft_bench_row *row)
-{
-    const char *p = (const char *)r->had.data + r->had_rows;
-    for (uint64_t i = 0; i < r->n_had; i++, p += strlen(p) + 1) {
-        const char *cell = p;
-        uint32_t same = 0;
-        while (same < r->n_key) {
-            const size_t n = strcspn(cell, "\t");
-            if (n != strlen(row->cells[same]) || strncmp(cell, row->cells[same], n))
-                break;
-            cell += n + (cell[n] == '\t');
-            same++;
-        }
-        if (same == r->n_key)
-            return p;
-    }
-    return NULL;
+    if (st == FT_OK && r->resume)
+        st = read_earlier(r, err);
+    if (st == FT_OK && r->earlier.has_repeating)
+        st = rewrite(r, err);
+    if (st == FT_OK)
+        st = seek_end(r, err);
+    return st == FT_OK ? put(r, err) : st;
 }
 
 const char *ft_bench_report_status(const ft_bench_report *r, const ft_bench_row *row)
 {
-    const char *had = find_row(r, row), *tab = had ? strrchr(had, '\t') : NULL;
+    const char *had = ft_bench_earlier_find(&r->earlier, row, r->n_key);
+    const char *tab = had ? strrchr(had, '\t') : NULL;
     return tab ? tab + 1 : had;
 }
 
 bool ft_bench_report_had(const ft_bench_report *r, const ft_bench_row *row,
                          const char *column, char text[FT_BENCH_CELL_BYTES])
 {
-    const char *cell = find_row(r, row);
+    const char *cell = ft_bench_earlier_find(&r->earlier, row, r->n_key);
     for (uint32_t i = 0; cell && i < r->n_columns; i++) {
         const size_t n = strcspn(cell, "\t");
         if (strcmp(r->columns[i].name, column) == 0) {
@@ -559,7 +463,7 @@ ft_status ft_bench_report_close(ft_bench_report *r, ft_status st, ft_error *err)
         st = ft_fail(err, FT_EUNAVAILABLE, "nothing can run here: the status says why");
     ft_sink_close(r->text, NULL);
     ft_buf_free(&r->line);
-    ft_buf_free(&r->had);
+    ft_bench_earlier_free(&r->earlier);
     free(r);
     return st;
 }

@@ -60,8 +60,9 @@ extern const char *const ft_bench_formats[];
             "put TEXT into the header (may be repeated)"                               \
     }
 
-/* Statuses that start so are of rows that --resume measures again, as failed and
- * unavailable ones. */
+/* Statuses that start so are of rows that --resume measures again. */
+#define FT_BENCH_FAILED "failed:"
+#define FT_BENCH_UNAVAILABLE "unavailable:"
 #define FT_BENCH_INTERRUPTED "interrupted"
 
 /* Usage errors of the above, and an output that is an input, "FILE" or "SYSTEM=FILE":
