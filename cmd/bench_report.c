@@ -328,7 +328,19 @@ static void count_row(ft_bench_report *r, const char *status)
     r->n_unavailable += starts_with(status, FT_BENCH_UNAVAILABLE);
 }
 
-/* Two runs that write one file would write over each other's rows. */
+/* Two runs that write one file would write over each other's rows; and one that goes on
+ * with it may have put another file in its place since it was opened. */
+static ft_status lock(const ft_bench_report *r, const struct stat *opened,
+                      ft_error *err)
+{
+    struct stat there;
+    const bool taken = flock(r->fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+    if (taken || (stat(r->path, &there) == 0 &&
+                  (there.st_dev != opened->st_dev || there.st_ino != opened->st_ino)))
+        return ft_fail(err, FT_EIO, "%s: another ft-bench is writing it", r->name);
+    return FT_OK;
+}
+
 static ft_status open_output(ft_bench_report *r, ft_error *err)
 {
     struct stat info;
@@ -341,27 +353,31 @@ static ft_status open_output(ft_bench_report *r, ft_error *err)
     r->regular = fstat(r->fd, &info) == 0 && S_ISREG(info.st_mode);
     const int flags = fcntl(r->fd, F_GETFL);
     r->seekable = r->regular && flags >= 0 && !(flags & O_APPEND);
-    if (r->regular && r->path && flock(r->fd, LOCK_EX | LOCK_NB) != 0 &&
-        errno == EWOULDBLOCK)
-        return ft_fail(err, FT_EIO, "%s: another ft-bench is writing it", r->name);
     if (r->resume && !r->regular)
         return ft_fail(err, FT_EINVAL, "%s: --resume wants a plain file", r->name);
-    return FT_OK;
+    return r->regular && r->path ? lock(r, &info, err) : FT_OK;
 }
 
-/* The file as it stays takes the place of what it is. */
+/* The file as it stays is written beside it and takes its place: the rows to measure
+ * again are all there or all gone, whenever the run ends. Both files are locked when
+ * the old one is closed. */
 static ft_status rewrite(ft_bench_report *r, ft_error *err)
 {
-    ft_status st = ft_bench_earlier_write(&r->earlier, r->text, err);
+    const int old = r->fd;
+    struct stat was;
+    ft_sink *out = NULL;
+    ft_status st = ft_sink_open_atomic(&out, r->path, err);
+    if (st == FT_OK)
+        st = ft_bench_earlier_write(&r->earlier, out, err);
+    st = ft_output_close(out, st, err);
     if (st != FT_OK)
         return st;
-    const ssize_t written = pwrite(r->fd, r->line.data, r->line.len, 0);
-    const bool whole = written >= 0 && (uint64_t)written == r->line.len;
-    r->line.len = 0;
-    if (whole)
-        return FT_OK;
-    return ft_fail_errno(err, FT_EIO, written < 0 ? errno : ENOSPC, "%s: cannot write",
-                         r->name);
+    st = open_output(r, err);
+    if (st == FT_OK && fstat(old, &was) == 0 &&
+        fchown(r->fd, was.st_uid, was.st_gid) != 0)
+        ft_say("warning: %s: has another owner now", r->name);
+    close(old);
+    return st;
 }
 
 /* What the file has, against the head that this run would write. */

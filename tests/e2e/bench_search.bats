@@ -246,6 +246,40 @@ flashtrie-cpu marisa-opt marisa-int cpu" ]
     [ "$(column beam <out)" = 20 ]
 }
 
+# resumable FILE: rows of forty beams, of which the first has failed.
+resumable() {
+    forty=(ft-bench latency -q --passes 1 --queries 1 --beams "$(seq -s , 40)")
+    "${forty[@]}" -o "$1" grid cpu=c.ftx
+    sed -i '0,/\tok$/s//\tfailed: x/' "$1"
+    [ "$(stat -c %s "$1")" -gt 2048 ]
+}
+
+@test "--resume writes a file anew beside it, or leaves it as it was" {
+    resumable out
+    cp out before
+    run -1 --separate-stderr bash -c 'ulimit -f 1; trap "" XFSZ; exec "$@"' _ \
+        "${forty[@]}" -o out --resume grid cpu=c.ftx
+    [[ $stderr == "ft-bench: out: cannot write: File too large" ]]
+    cmp out before
+    [ -z "$(find . -name '.*tmp')" ]
+    "${forty[@]}" -o out --resume grid cpu=c.ftx
+    [ "$(column beam <out | paste -sd ,)" = "$(seq -s , 2 40),1" ]
+    [ "$(column status <out | sort -u)" = ok ]
+}
+
+@test "--resume keeps links, permissions and owners" {
+    mkdir real
+    resumable real/out
+    chmod 0640 real/out
+    [ "$(id -u)" != 0 ] || chown 12:34 real/out
+    who=$(stat -c '%a %u %g' real/out)
+    ln -s real/out link
+    "${forty[@]}" -o link --resume grid cpu=c.ftx
+    [ -L link ]
+    [ "$(stat -c '%a %u %g' real/out)" = "$who" ]
+    [ "$(column beam <real/out | wc -l)" = 40 ]
+}
+
 @test "three forms of output, notes in the header" {
     for format in table tsv json; do
         ft-bench latency -q -f $format --passes 1 --note 'seed "1"' --note two grid \
