@@ -18,6 +18,7 @@
 #include "bench_machine.h"
 #include "bench_report.h"
 #include "common.h"
+#include "workload/key_digest.h"
 
 enum { MAX_PASSES = 1000 };
 
@@ -43,7 +44,8 @@ typedef struct bench_build {
     ft_bench_report *report;
     ft_bench_scratch encoded;   /* the keys as MARISA takes them, where it is wanted */
     bool has_marisa, too_large; /* too_large: a token for its keys */
-    uint64_t n_keys, n_nodes;   /* nodes: of the token trie, once a layout has said */
+    uint64_t n_keys, digest;    /* of the keys */
+    uint64_t n_nodes;           /* of the token trie, once a layout has said */
     build_job *job;             /* shared with children */
 } bench_build;
 
@@ -115,8 +117,10 @@ static ft_status survey(bench_build *b, ft_error *err)
         st = ft_sink_open(&out, b->encoded.path, err);
     while (st == FT_OK && key.n) {
         st = ft_keys_next(keys, &key, err);
-        if (st == FT_OK && key.n)
+        if (st == FT_OK && key.n) {
             b->n_keys++;
+            b->digest += ft_key_digest(key.tokens, key.n);
+        }
         if (st == FT_OK && key.n && out) {
             b->too_large |= max_token(&key) > max_digits;
             st = encode(out, &key, err);
@@ -427,9 +431,10 @@ static void add_facts(bench_build *b)
 {
     struct stat info;
     const bool there = stat(b->keys_path, &info) == 0;
-    ft_bench_report_fact(b->report, "keys", "%s: %" PRIu64 " keys, %llu bytes",
+    ft_bench_report_fact(b->report, "keys",
+                         "%s: %" PRIu64 " keys, %llu bytes, digest %016" PRIx64,
                          b->keys_path, b->n_keys,
-                         there ? (unsigned long long)info.st_size : 0);
+                         there ? (unsigned long long)info.st_size : 0, b->digest);
     ft_bench_report_fact(b->report, "build", "%u passes%s", b->n_passes,
                          b->lookup ? ", and lookups" : "");
     if (b->time_limit > 0)

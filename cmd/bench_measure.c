@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * The file is long because all of it is the one loop over passes and systems.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "bench_measure.h"
 
 #include <inttypes.h>
@@ -329,29 +326,6 @@ static uint32_t choose(ft_bench_search *s, uint32_t n_batch, ft_bench_timing *ti
     return n_wanted ? n : 0;
 }
 
-/* Rows that the file has of these batches and this beam are of the same results: else
- * its library was another one. */
-static ft_status check_digests(ft_bench_search *s, uint32_t n_batch, ft_error *err)
-{
-    for (uint32_t i = 0; i < s->n_entries; i++)
-        for (uint32_t f = 0; f < FT_BENCH_N_FEEDS; f++) {
-            const ft_bench_timing t = {
-                .entry = &s->entries[i], .n_batch = n_batch, .feed = (ft_bench_feed)f};
-            char had[FT_BENCH_CELL_BYTES], now[20];
-            ft_bench_row row;
-            key_cells(&row, s, &t);
-            snprintf(now, sizeof now, "%016" PRIx64, s->digest);
-            if (ft_bench_report_had(s->report, &row, "digest", had) &&
-                strcmp(had, "-") != 0 && strcmp(had, now) != 0)
-                return ft_fail(err, FT_EFORMAT,
-                               "%s: is of another library, take another file: results "
-                               "of %s, beam %u, have the digest %s there and %s here",
-                               s->output.path, t.entry->system.name, s->params.beam,
-                               had, now);
-        }
-    return FT_OK;
-}
-
 static void run_passes(bench_group *g)
 {
     ft_bench_timing *const end = g->timings + g->n;
@@ -442,8 +416,6 @@ ft_status ft_bench_measure(ft_bench_search *s, uint32_t n_batch,
     bench_group g = {.s = s, .figures = figures};
     g.n = choose(s, n_batch, g.timings);
     ft_status st = g.n ? ft_bench_expect(s, err) : FT_OK;
-    if (st == FT_OK && g.n)
-        st = check_digests(s, n_batch, err);
     for (uint32_t i = 0; i < g.n && st == FT_OK; i++)
         st = prepare(s, &g.timings[i], err);
     ft_defer_signals(true);

@@ -430,21 +430,6 @@ const char *ft_bench_report_status(const ft_bench_report *r, const ft_bench_row 
     return tab ? tab + 1 : had;
 }
 
-bool ft_bench_report_had(const ft_bench_report *r, const ft_bench_row *row,
-                         const char *column, char text[FT_BENCH_CELL_BYTES])
-{
-    const char *cell = ft_bench_earlier_find(&r->earlier, row, r->n_key);
-    for (uint32_t i = 0; cell && i < r->n_columns; i++) {
-        const size_t n = strcspn(cell, "\t");
-        if (strcmp(r->columns[i].name, column) == 0) {
-            snprintf(text, FT_BENCH_CELL_BYTES, "%.*s", (int)n, cell);
-            return true;
-        }
-        cell += n + (cell[n] == '\t');
-    }
-    return false;
-}
-
 ft_status ft_bench_report_row(ft_bench_report *r, const ft_bench_row *row,
                               ft_error *err)
 {

@@ -105,11 +105,6 @@ void ft_bench_no_cells(ft_bench_row *row, uint32_t n);
 /* The status of the row of this key in the file to go on with; NULL: it has none. */
 const char *ft_bench_report_status(const ft_bench_report *r, const ft_bench_row *row);
 
-/* Its cell of the column with that name, as far as it fits into `text`. False: the file
- * has no such row. */
-bool ft_bench_report_had(const ft_bench_report *r, const ft_bench_row *row,
-                         const char *column, char text[FT_BENCH_CELL_BYTES]);
-
 static inline bool ft_bench_report_has(const ft_bench_report *r,
                                        const ft_bench_row *row)
 {

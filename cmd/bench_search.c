@@ -11,6 +11,7 @@
 #include "bench_machine.h"
 #include "common.h"
 #include "grid_input.h"
+#include "workload/key_digest.h"
 
 enum { MAX_QUERIES = 13000, REFERENCE_QUERIES = 64, MAX_BEAM = 16777216 };
 
@@ -266,17 +267,22 @@ static ft_status read_grid(ft_bench_search *s, const ft_operands *operands, uint
     return s->expected ? FT_OK : FT_ENOMEM;
 }
 
-static void add_facts(ft_bench_search *s)
+static ft_status add_facts(ft_bench_search *s, ft_error *err)
 {
     const ft_trie *t = ft_index_trie(s->entries[0].index);
+    uint64_t digest;
     char results[32] = "as many results", passes[32] = "";
+    const ft_status st = ft_library_digest(t, s->n_threads, &digest, err);
+    if (st != FT_OK)
+        return st;
     if (s->params.n_results)
         snprintf(results, sizeof results, "%u results", s->params.n_results);
     if (s->n_passes)
         snprintf(passes, sizeof passes, ", %u passes", s->n_passes);
     ft_bench_report_fact(s->report, "library",
-                         "%" PRIu64 " keys, of %u tokens at most, below %" PRIu64,
-                         t->n_keys, t->depth, (uint64_t)t->max_token + 1);
+                         "%" PRIu64 " keys, of %u tokens at most, below %" PRIu64
+                         ", digest %016" PRIx64,
+                         t->n_keys, t->depth, (uint64_t)t->max_token + 1, digest);
     ft_bench_report_fact(s->report, "search", "alpha %g, thresholds %g and %g, %s%s",
                          s->params.alpha, (double)s->params.token_threshold,
                          (double)s->params.sentence_threshold, results, passes);
@@ -284,6 +290,7 @@ static void add_facts(ft_bench_search *s)
         ft_bench_report_fact(s->report, "limit", "%g s a measurement", s->time_limit);
     if (s->expect_path)
         ft_bench_file_fact(s, "expect", s->expect_path, "");
+    return FT_OK;
 }
 
 static ft_status measure_beams(ft_bench_search *s, ft_error *err)
@@ -315,10 +322,10 @@ static ft_status run(ft_bench_search *s, const char *name, const ft_operands *op
         st = open_operand(s, operands->v[i], err);
     if (st == FT_OK && method->open)
         st = method->open(s, err);
-    if (st == FT_OK) {
-        add_facts(s);
+    if (st == FT_OK)
+        st = add_facts(s, err);
+    if (st == FT_OK)
         st = ft_bench_report_begin(s->report, err);
-    }
     return st == FT_OK ? measure_beams(s, err) : st;
 }
 

@@ -113,6 +113,12 @@ END
     ft-bench gen-keys -p titles -n "$(column keys <out)" -o other
     cp other keys
     fails 1 "out: is of another run" ft-bench build -q -o out --resume keys wide
+    # As many keys and bytes.
+    printf '10 11\n12 13\n' >same
+    rm out
+    ft-bench build -q -o out same compact
+    printf '10 13\n12 11\n' >same
+    fails 1 "out: is of another run" ft-bench build -q -o out --resume same wide
 }
 
 @test "build: keys out of order, no such file, no such layout" {

@@ -223,18 +223,31 @@ flashtrie-cpu marisa-opt marisa-int cpu" ]
     [ "$(column status <out | wc -l)" = 1 ]
 }
 
-@test "rows of another library are not gone on with" {
+@test "a table of one library is not gone on with by another" {
     printf '1 2\n3 4\n' | ft-build -q --layout compact -o a.ftx
-    printf '1 4\n3 2\n' | ft-build -q --layout compact -o b.ftx
-    printf '1 4\n3 2\n' | ft-build -q --layout wide -o wide.ftx
+    printf '1 2\n3 4\n' | ft-build -q --layout wide -o wide.ftx
     ft-bench gen-grid -q -n 3 -k 4 -t 2 -o small a.ftx
-    ft-bench latency -q --passes 1 -o out.tsv small cpu=a.ftx
-    cp out.tsv before
-    cp b.ftx a.ftx
-    fails 1 "out.tsv: is of another library, take another file: results of cpu, beam 4" \
-        ft-bench latency -q --passes 1 -o out.tsv --resume small cpu=a.ftx \
-        marisa-opt=wide.ftx
-    cmp out.tsv before
+    for command in latency throughput ablation quality breakdown; do
+        method=(ft-bench $command -q -o $command.tsv)
+        [ $command = quality ] || method+=(--passes 1)
+        [ $command != throughput ] || method+=(--batches 3)
+        "${method[@]}" --beams 4 small cpu=a.ftx || [ $command = breakdown ]
+        # Another layout of the library has the same head.
+        "${method[@]}" --resume --beams 5 small marisa-opt=wide.ftx || [ $command = breakdown ]
+        cp $command.tsv $command.before
+    done
+    grep -q '^# library 2 keys, of 2 tokens at most, below 5, digest [0-9a-f]*$' latency.tsv
+    printf '1 4\n3 2\n' | ft-build -q --layout compact -o a.ftx
+    for command in latency throughput ablation quality breakdown; do
+        method=(ft-bench $command -q -o $command.tsv --resume)
+        [ $command = quality ] || method+=(--passes 1)
+        [ $command != throughput ] || method+=(--batches 3)
+        for beams in 4 6; do # measured already, and not yet
+            fails 1 "$command.tsv: is of another run, take another file: it has '# library 2 keys" \
+                "${method[@]}" --beams $beams small cpu=a.ftx
+            cmp $command.tsv $command.before
+        done
+    done
 }
 
 @test "a file with failed rows stays a failure when it is gone on with" {
