@@ -17,6 +17,7 @@
 #include "bench_commands.h"
 #include "bench_machine.h"
 #include "bench_report.h"
+#include "bench_systems.h"
 #include "common.h"
 #include "workload/key_digest.h"
 
@@ -55,19 +56,6 @@ static const char *marisa_tries(const char *name)
     return strcmp(name, "marisa") == 0      ? "3"
            : strcmp(name, "marisa-n1") == 0 ? "1"
                                             : NULL;
-}
-
-static bool is_installed(const char *program)
-{
-    const char *path = getenv("PATH");
-    char name[4096];
-    for (const char *p = path ? path : ""; *p; p += strcspn(p, ":")) {
-        p += *p == ':';
-        snprintf(name, sizeof name, "%.*s/%s", (int)strcspn(p, ":"), p, program);
-        if (access(name, X_OK) == 0)
-            return true;
-    }
-    return false;
 }
 
 static ft_status open_keys(ft_keys **out, const bench_build *b, ft_error *err)
@@ -388,7 +376,7 @@ static ft_status measure_name(bench_build *b, const char *name, ft_error *err)
         return FT_OK;
     if (!j->layout && !b->has_marisa) {
         ft_bench_no_cells(&row, N_FIGURES);
-        ft_bench_cell(&row, "unavailable: no marisa-build and marisa-lookup in PATH");
+        ft_bench_cell(&row, FT_BENCH_NO_MARISA);
         return ft_bench_report_row(b->report, &row, err);
     }
     if (!j->layout && b->too_large) {
@@ -447,8 +435,7 @@ static ft_status run(bench_build *b, const ft_subcommand *self,
     bool wants_marisa = names->n == 0;
     for (uint32_t i = 0; i < names->n; i++)
         wants_marisa |= marisa_tries(names->v[i]) != NULL;
-    b->has_marisa =
-        wants_marisa && is_installed("marisa-build") && is_installed("marisa-lookup");
+    b->has_marisa = wants_marisa && ft_bench_has_marisa();
     b->job = ft_bench_share(sizeof *b->job, err);
     ft_status st = b->job ? FT_OK : FT_ENOMEM;
     if (st == FT_OK)

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "bench_systems.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "bench_report.h"
 #include "common.h"
@@ -29,6 +31,8 @@ const ft_bench_system ft_bench_systems[] = {
     {"ppt", "ppt", PAPER_LAYOUTS,
      "Appendix I: token sets a position, so that more than keys comes out",
      .superset = true, .ablation = true, .on_device = true},
+    {"marisa", NULL, "marisa marisa-n1",
+     "the outside reference, stock MARISA: not searched, measured by build"},
     {NULL}};
 
 static const ft_engine_ops *engine_row(const char *name)
@@ -44,6 +48,9 @@ ft_status ft_bench_system_find(ft_bench_system *out, const char *name, ft_error 
 {
     for (const ft_bench_system *s = ft_bench_systems; s->name; s++)
         if (strcmp(s->name, name) == 0) {
+            if (!s->engine)
+                return ft_fail(err, FT_EINVAL,
+                               "%s is not searched: ft-bench build measures it", name);
             *out = *s;
             return FT_OK;
         }
@@ -67,18 +74,39 @@ bool ft_bench_system_wants(const ft_bench_system *s, const char *layout)
     return !s->layouts;
 }
 
+static bool is_installed(const char *program)
+{
+    const char *path = getenv("PATH");
+    char name[4096];
+    for (const char *p = path ? path : ""; *p; p += strcspn(p, ":")) {
+        p += *p == ':';
+        snprintf(name, sizeof name, "%.*s/%s", (int)strcspn(p, ":"), p, program);
+        if (access(name, X_OK) == 0)
+            return true;
+    }
+    return false;
+}
+
+bool ft_bench_has_marisa(void)
+{
+    return is_installed("marisa-build") && is_installed("marisa-lookup");
+}
+
 /* Layouts are listed as "narrow-tails|narrow". */
 static void add_row(ft_bench_row *row, const ft_bench_system *s)
 {
     char text[FT_BENCH_FACT_BYTES];
     ft_error err;
     ft_bench_cell(row, "%s", s->name);
-    ft_bench_cell(row, "%s", s->engine);
+    ft_bench_cell(row, "%s", s->engine ? s->engine : "-");
     ft_bench_cell(row, "%s", s->layouts);
     for (char *p = row->cells[row->n - 1]; *p; p++)
         *p = *p == ' ' ? '|' : *p;
     ft_bench_cell(row, "%s", s->what);
-    if (!engine_row(s->engine))
+    if (!s->engine)
+        ft_bench_cell(row, ft_bench_has_marisa() ? "installed: for build alone"
+                                                 : FT_BENCH_NO_MARISA);
+    else if (!engine_row(s->engine))
         ft_bench_cell(row, "unavailable: not in this build");
     else if (ft_engine_describe(s->engine, 0, text, sizeof text, &err) != FT_OK)
         ft_bench_cell(row, "unavailable: %s", err.message);

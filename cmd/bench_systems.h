@@ -10,9 +10,9 @@
 #include "options.h"
 
 typedef struct ft_bench_system {
-    const char *name, *engine;
-    const char *layouts; /* that it is meant for, split by blanks; NULL: any */
-    const char *what;    /* for people */
+    const char *name, *engine; /* engine: NULL of what is not searched */
+    const char *layouts;       /* that it is meant for, split by blanks; NULL: any */
+    const char *what;          /* for people */
     bool one_thread;
     bool superset;  /* its results are not the others', they contain them */
     bool ablation;  /* of the paper's kernel: a row of `ft-bench ablation` */
@@ -23,11 +23,15 @@ typedef struct ft_bench_system {
 extern const ft_bench_system ft_bench_systems[];
 
 /* The system of that name, or an engine's name as a system of any layout. FT_EINVAL: it
- * is neither. */
+ * is neither, or not searched. */
 ft_status ft_bench_system_find(ft_bench_system *out, const char *name, ft_error *err);
 
 /* Is the index of a layout that the system is meant for? */
 bool ft_bench_system_wants(const ft_bench_system *s, const char *layout);
+
+/* Are the programs of stock MARISA here? Else this is the status of its rows. */
+bool ft_bench_has_marisa(void);
+#define FT_BENCH_NO_MARISA "unavailable: no marisa-build and marisa-lookup in PATH"
 
 /* ft-bench systems */
 int ft_bench_list_systems(const ft_subcommand *self, int argc, char **argv);

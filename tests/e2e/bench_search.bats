@@ -30,11 +30,26 @@ column() {
 @test "systems lists engines and layouts, and why one cannot run" {
     ft-bench systems -f tsv >s
     [ "$(column system <s | paste -sd ' ')" = "flashtrie-cuda flashtrie-cpu marisa-int \
-marisa-opt paper paper-linear paper-two-pointer paper-per-child ppt" ]
+marisa-opt paper paper-linear paper-two-pointer paper-per-child ppt marisa" ]
     for system in flashtrie-cpu marisa-int marisa-opt; do
         grep "^$system"$'\t' s | grep -q $'\tok$'
     done
-    [ "$(column status <s | grep -cvE '^(ok|unavailable: .+)$')" = 0 ]
+    [ "$(column status <s | head -n -1 | grep -cvE '^(ok|unavailable: .+)$')" = 0 ]
+}
+
+@test "systems lists stock MARISA, which is not searched" {
+    program=$(command -v ft-bench)
+    mkdir bin
+    printf '#!/bin/sh\n' | tee bin/marisa-build >bin/marisa-lookup
+    chmod +x bin/*
+    row=$'marisa\t-\tmarisa|marisa-n1\tthe outside reference, stock MARISA: not searched, measured by build\t'
+    PATH=$PWD/bin run -0 "$program" systems -f tsv
+    [ "${lines[-1]}" = "${row}installed: for build alone" ]
+    rm bin/marisa-lookup
+    PATH=$PWD/bin run -0 "$program" systems -f tsv
+    [ "${lines[-1]}" = "${row}unavailable: no marisa-build and marisa-lookup in PATH" ]
+    fails 1 "marisa is not searched: ft-bench build measures it" \
+        ft-bench latency -q grid marisa=c.ftx
 }
 
 @test "latency: a row a system and beam, all the same results" {
