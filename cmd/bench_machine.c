@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "common.h"
+#include "workload/driver_version.h"
 
 /* What stands behind "NAME : " in the first such line of /proc/cpuinfo. */
 static void processor_field(const char *name, char *text, size_t bytes)
@@ -56,6 +57,14 @@ static void gpu(uint32_t device, char *text, size_t bytes)
         snprintf(text, bytes, "none: %s", err.message);
 }
 
+/* The engine knows no more than the CUDA that the driver is for. */
+static void driver(uint32_t device, char *text, size_t bytes)
+{
+    (void)device;
+    if (!ft_driver_version(FT_DRIVER_FILE, text, bytes))
+        snprintf(text, bytes, "unknown: no version in %s", FT_DRIVER_FILE);
+}
+
 /* The Makefile says the compiler's command line. */
 static void build(uint32_t device, char *text, size_t bytes)
 {
@@ -78,5 +87,6 @@ static void now(uint32_t device, char *text, size_t bytes)
     snprintf(text, bytes, "%s, load %.2f, processor at %s MHz", date, load, clock);
 }
 
-const ft_machine_fact ft_machine_facts[] = {
-    {"machine", machine}, {"gpu", gpu}, {"build", build}, {"now", now}, {NULL, NULL}};
+const ft_machine_fact ft_machine_facts[] = {{"machine", machine}, {"gpu", gpu},
+                                            {"driver", driver},   {"build", build},
+                                            {"now", now},         {NULL, NULL}};

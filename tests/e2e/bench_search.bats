@@ -66,9 +66,16 @@ flashtrie-cpu marisa-opt marisa-int cpu" ]
     column mean_ms <out | awk '$1 <= 0 { exit 1 }'
     paste <(column p50_ms <out) <(column p90_ms <out) <(column p99_ms <out) |
         awk '$1 > $2 || $2 > $3 { exit 1 }'
-    for fact in command version machine gpu build now grid library search; do
+    for fact in command version machine gpu driver build now grid library search; do
         grep -q "^# $fact ..*" out
     done
+    driver=$(sed -n 's/^# driver //p' out) file=/proc/driver/nvidia/version
+    if [ -e $file ]; then
+        [[ $driver == [1-9]*.* ]]
+        grep -qwF "$driver" $file
+    else
+        [ "$driver" = "unknown: no version in $file" ]
+    fi
 }
 
 @test "latency: the fill of the beam is said, and is a column" {
