@@ -66,10 +66,12 @@ static int parse(gen_grid *o, int argc, char **argv)
     if (rc != FT_GO_ON)
         return rc;
     o->index_path = operands.v[0];
-    if (o->head_list && !ft_bench_numbers_parse(&o->heads, o->head_list, 0, 1 << 20))
+    const uint32_t k = o->p.n_proposals;
+    if (o->head_list && !ft_bench_numbers_parse(&o->heads, o->head_list, 0, k))
         return ft_command_usage(
-            &c, "option '--head': '%s' is not numbers from 0 to %d, such as 0,18,100",
-            o->head_list, 1 << 20);
+            &c,
+            "option '--head': '%s' is not numbers from 0 to %u (K), such as 0,%u,%u",
+            o->head_list, k, k / 2, k);
     if (o->heads.n > 1 && !(o->output && strstr(o->output, "{}")))
         return ft_command_usage(&c, "several heads need an output such as 'r{}.ftg'");
     return FT_GO_ON;

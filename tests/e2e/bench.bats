@@ -95,10 +95,16 @@ fails() {
     done
     fails 2 "several heads need an output such as" \
         ft-bench gen-grid --head 0,7 -o "$T/x" "$T/x.ftx"
-    for list in "" , 1, 1,,2 x 1048577; do
-        fails 2 "is not numbers from 0 to 1048576" \
+    for list in "" , 1, 1,,2 x 1001 0,1001; do
+        fails 2 "option '--head': '$list' is not numbers from 0 to 1000 (K), such as 0,500,1000" \
             ft-bench gen-grid --head "$list" -o "$T/{}" "$T/x.ftx"
     done
+    [ -z "$(find "$T" -name '[01]*')" ]
+    fails 2 "'7' is not numbers from 0 to 6 (K), such as 0,3,6" \
+        ft-bench gen-grid --head 7 -k 6 "$T/x.ftx"
+    ft-bench gen-grid -q -n 1 --head 6 -k 6 "$T/x.ftx" >"$T/whole"
+    # What a preset has is cut.
+    ft-bench gen-grid -q -n 1 -p model -k 6 "$T/x.ftx" >"$T/cut"
 }
 
 @test "gen-grid makes grids that ft-search and ft-inspect read" {
