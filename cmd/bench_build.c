@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,8 +17,8 @@
 #include "bench_child.h"
 #include "bench_commands.h"
 #include "bench_machine.h"
+#include "bench_marisa.h"
 #include "bench_report.h"
-#include "bench_systems.h"
 #include "common.h"
 #include "workload/key_digest.h"
 
@@ -31,6 +32,7 @@ typedef struct build_job {
     const char *n_tries;
     ft_bench_scratch index;
     ft_bench_scratch sample, answers; /* of MARISA's lookups */
+    _Atomic uint64_t n_read; /* keys, of a layout: where a child got that is ended */
     ft_build_summary summary;
     ft_status st;
     ft_error err;
@@ -50,48 +52,11 @@ typedef struct bench_build {
     build_job *job;             /* shared with children */
 } bench_build;
 
-/* Stock MARISA is two names: with three tries, as it comes, and with one. */
-static const char *marisa_tries(const char *name)
-{
-    return strcmp(name, "marisa") == 0      ? "3"
-           : strcmp(name, "marisa-n1") == 0 ? "1"
-                                            : NULL;
-}
-
 static ft_status open_keys(ft_keys **out, const bench_build *b, ft_error *err)
 {
     const ft_keys_options o = {
         .paths = &b->keys_path, .n_paths = 1, .tmpdir = b->tmpdir};
     return ft_keys_open(out, &o, err);
-}
-
-/* MARISA takes strings, a line each; what stands behind a tab is not the key's. A token
- * becomes four digits to the base 253, most significant first, as the bytes 1 to 8 and
- * 11 to 255: no byte ends a line, a key or a C string, and the order stays. */
-enum { DIGITS = 4, BASE = 253 };
-static const uint32_t max_digits = 4097152080; /* the largest token of so many */
-
-static ft_status encode(ft_sink *out, const ft_key *key, ft_error *err)
-{
-    ft_status st = FT_OK;
-    for (uint32_t i = 0; i < key->n && st == FT_OK; i++) {
-        uint8_t text[DIGITS];
-        uint32_t rest = key->tokens[i];
-        for (int d = DIGITS - 1; d >= 0; d--, rest /= BASE) {
-            const uint32_t digit = rest % BASE;
-            text[d] = (uint8_t)(digit < 8 ? digit + 1 : digit + 3);
-        }
-        st = ft_sink_write(out, text, sizeof text, err);
-    }
-    return st == FT_OK ? ft_sink_write(out, "\n", 1, err) : st;
-}
-
-static uint32_t max_token(const ft_key *key)
-{
-    uint32_t most = 0;
-    for (uint32_t i = 0; i < key->n; i++)
-        most = key->tokens[i] > most ? key->tokens[i] : most;
-    return most;
 }
 
 /* Read the keys once: they are counted, and in the page cache for all alike. */
@@ -100,6 +65,7 @@ static ft_status survey(bench_build *b, ft_error *err)
     ft_keys *keys = NULL;
     ft_sink *out = NULL;
     ft_key key = {.n = 1};
+    bool fits;
     ft_status st = open_keys(&keys, b, err);
     if (st == FT_OK && b->encoded.fd >= 0)
         st = ft_sink_open(&out, b->encoded.path, err);
@@ -110,8 +76,8 @@ static ft_status survey(bench_build *b, ft_error *err)
             b->digest += ft_key_digest(key.tokens, key.n);
         }
         if (st == FT_OK && key.n && out) {
-            b->too_large |= max_token(&key) > max_digits;
-            st = encode(out, &key, err);
+            st = ft_bench_marisa_encode(out, &key, &fits, err);
+            b->too_large |= !fits;
         }
         if (b->n_keys % 65536 == 0 && ft_progress_due())
             ft_progress("reading the keys: %" PRIu64, b->n_keys);
@@ -120,11 +86,24 @@ static ft_status survey(bench_build *b, ft_error *err)
     return ft_output_close(out, st, err);
 }
 
+/* A plain store: what notes is timed. */
+static void note_read(build_job *j, uint64_t n)
+{
+    atomic_store_explicit(&j->n_read, n, memory_order_relaxed);
+}
+
+static void note_tick(void *arg, const ft_keys *keys)
+{
+    const ft_keys_counts n = ft_keys_counts_of(keys);
+    note_read(arg, n.n_read - n.n_duplicates);
+}
+
 static bool build_layout(void *arg)
 {
     build_job *j = arg;
     const ft_build_options options = {
         .layout = j->layout, .ids = j->ids, .n_threads = j->bench->n_threads};
+    const ft_build_tick tick = {note_tick, j};
     ft_sink *out = NULL;
     ft_keys *keys = NULL;
     ft_builder *builder = NULL;
@@ -135,7 +114,9 @@ static bool build_layout(void *arg)
     if (st == FT_OK)
         st = ft_builder_open(&builder, &options, err);
     if (st == FT_OK)
-        st = ft_builder_add_keys(builder, keys, NULL, err);
+        st = ft_builder_add_keys(builder, keys, &tick, err);
+    if (st == FT_OK)
+        note_read(j, j->bench->n_keys);
     ft_keys_close(keys);
     if (st == FT_OK)
         st = ft_builder_finish(builder, out, &j->summary, err);
@@ -144,21 +125,10 @@ static bool build_layout(void *arg)
     return true;
 }
 
-/* Standard input and output of what is executed next. */
-static bool redirect(const char *in, const char *out)
-{
-    const int from = open(in, O_RDONLY), to = open(out, O_WRONLY),
-              silent = open("/dev/null", O_WRONLY);
-    return from >= 0 && to >= 0 && silent >= 0 && dup2(from, 0) == 0 &&
-           dup2(to, 1) == 1 && dup2(silent, 2) == 2;
-}
-
 static bool build_marisa(void *arg)
 {
     const build_job *j = arg;
-    if (redirect(j->bench->encoded.path, "/dev/null"))
-        execlp("marisa-build", "marisa-build", "-n", j->n_tries, "-o", j->index.path,
-               (char *)NULL);
+    ft_bench_marisa_build(&j->bench->encoded, j->n_tries, j->index.path);
     return false;
 }
 
@@ -170,15 +140,15 @@ static bool look_up_layout(void *arg)
     ft_index *index = NULL;
     ft_keys *keys = NULL;
     ft_key key = {.n = 1};
-    uint64_t n = 0;
     ft_status st = ft_index_open(&index, j->index.path, FT_VERIFY_NONE, 1, err);
     if (st == FT_OK)
         st = open_keys(&keys, j->bench, err);
-    for (; st == FT_OK && key.n; n++) {
+    for (uint64_t n = 0; st == FT_OK && key.n; n++) {
         const ft_trie *t = ft_index_trie(index);
         st = ft_keys_next(keys, &key, err);
         if (st != FT_OK || !key.n)
             break;
+        note_read(j, n + 1);
         const uint64_t node = ft_trie_walk(t, key.tokens, key.n);
         if (node == UINT64_MAX || !(t->ops->flags(t, node) & FT_NODE_TERMINAL))
             st = ft_fail(err, FT_EFORMAT, "key %" PRIu64 " is not found", n);
@@ -192,8 +162,7 @@ static bool look_up_layout(void *arg)
 static bool look_up_marisa(void *arg)
 {
     const build_job *j = arg;
-    if (redirect(j->bench->encoded.path, "/dev/null"))
-        execlp("marisa-lookup", "marisa-lookup", j->index.path, (char *)NULL);
+    ft_bench_marisa_look_up(&j->bench->encoded, j->index.path, "/dev/null");
     return false;
 }
 
@@ -201,26 +170,8 @@ static bool look_up_marisa(void *arg)
 static bool look_up_sample(void *arg)
 {
     const build_job *j = arg;
-    if (redirect(j->sample.path, j->answers.path))
-        execlp("marisa-lookup", "marisa-lookup", j->index.path, (char *)NULL);
+    ft_bench_marisa_look_up(&j->sample, j->index.path, j->answers.path);
     return false;
-}
-
-static uint64_t lines_in(const char *text, size_t n)
-{
-    uint64_t lines = 0;
-    for (size_t i = 0; i < n; i++)
-        lines += text[i] == '\n';
-    return lines;
-}
-
-/* Lines of answers are a number and a key; the number of no key is -1. */
-static uint64_t found_in(const char *text, size_t n)
-{
-    uint64_t found = 0;
-    for (size_t i = 0; i < n; i++)
-        found += (i == 0 || text[i - 1] == '\n') && text[i] >= '0' && text[i] <= '9';
-    return found;
 }
 
 /* One child; what it says of itself becomes the status. */
@@ -228,13 +179,20 @@ static ft_status run_job(const bench_build *b, bool (*work)(void *), ft_bench_us
                          ft_error *err)
 {
     b->job->st = FT_OK;
+    note_read(b->job, 0);
+    if (b->encoded.fd >= 0)
+        lseek(b->encoded.fd, 0, SEEK_SET);
     ft_status st = ft_bench_child(work, b->job, b->time_limit, u, err);
     if (st == FT_OK && b->job->st != FT_OK) {
         *err = b->job->err;
         st = b->job->st;
     }
     if (st == FT_OK && u->late)
-        st = ft_fail(err, FT_EUNAVAILABLE, "over %g s", b->time_limit);
+        st = ft_fail(err, FT_EUNAVAILABLE,
+                     "%" PRIu64 " of %" PRIu64 " keys read in %g s",
+                     b->job->layout ? atomic_load(&b->job->n_read)
+                                    : ft_bench_marisa_n_read(&b->encoded),
+                     b->n_keys, b->time_limit);
     return st;
 }
 
@@ -264,8 +222,8 @@ static ft_status check_marisa(const bench_build *b, ft_error *err)
             st = run_job(b, look_up_sample, &u, err);
         const ssize_t got =
             st == FT_OK ? pread(j->answers.fd, answers, ANSWER_BYTES, 0) : 0;
-        if (st == FT_OK &&
-            (got < 0 || found_in(answers, (size_t)got) != lines_in(keys, (size_t)n)))
+        if (st == FT_OK && (got < 0 || ft_bench_marisa_found(answers, (size_t)got) !=
+                                           ft_bench_marisa_lines(keys, (size_t)n)))
             st = ft_fail(err, FT_EFORMAT, "marisa-lookup does not find all keys");
         ft_bench_scratch_close(&j->answers);
     }
@@ -274,45 +232,78 @@ static ft_status check_marisa(const bench_build *b, ft_error *err)
     return st;
 }
 
+/* Of whole passes. */
 typedef struct build_figures {
+    uint32_t n_passes;
     double seconds, sd, lookup_seconds; /* NAN: none */
-    bool lookup_late;
     uint64_t peak_bytes, bytes;
+    char status[FT_BENCH_CELL_BYTES];
 } build_figures;
 
-static ft_status measure(bench_build *b, build_figures *f, ft_error *err)
+static ft_status build_pass(const bench_build *b, build_figures *f, double *seconds,
+                            ft_error *err)
 {
-    build_job *j = b->job;
-    double seconds[MAX_PASSES], squares = 0;
+    const build_job *j = b->job;
     ft_bench_usage u;
     struct stat info;
-    ft_status st = FT_OK;
-    for (uint32_t p = 0; p < b->n_passes && st == FT_OK; p++) {
-        if (ft_progress_due())
-            ft_progress("%s, pass %u of %u", j->layout ? j->layout : "marisa", p + 1,
-                        b->n_passes);
-        st = run_job(b, j->layout ? build_layout : build_marisa, &u, err);
-        seconds[p] = u.seconds;
-        f->seconds += u.seconds / b->n_passes;
-        f->peak_bytes = u.peak_bytes > f->peak_bytes ? u.peak_bytes : f->peak_bytes;
-    }
-    if (st == FT_OK && fstat(j->index.fd, &info) != 0)
-        st = ft_fail_errno(err, FT_EIO, errno, "the index's size");
+    const ft_status st = run_job(b, j->layout ? build_layout : build_marisa, &u, err);
     if (st != FT_OK)
         return st;
-    for (uint32_t p = 0; p < b->n_passes; p++)
-        squares += pow(seconds[p] - f->seconds, 2);
-    f->sd = b->n_passes > 1 ? sqrt(squares / (b->n_passes - 1)) : NAN;
+    if (fstat(j->index.fd, &info) != 0)
+        return ft_fail_errno(err, FT_EIO, errno, "the index's size");
+    *seconds = u.seconds;
     f->bytes = (uint64_t)info.st_size;
-    f->lookup_seconds = NAN;
-    if (b->lookup)
-        st = run_job(b, j->layout ? look_up_layout : look_up_marisa, &u, err);
-    if (b->lookup && st == FT_OK)
+    f->peak_bytes = u.peak_bytes > f->peak_bytes ? u.peak_bytes : f->peak_bytes;
+    return FT_OK;
+}
+
+static void summarise(build_figures *f, const double *seconds)
+{
+    double squares = 0;
+    for (uint32_t p = 0; p < f->n_passes; p++)
+        f->seconds += seconds[p] / f->n_passes;
+    for (uint32_t p = 0; p < f->n_passes; p++)
+        squares += pow(seconds[p] - f->seconds, 2);
+    f->sd = f->n_passes > 1 ? sqrt(squares / (f->n_passes - 1)) : NAN;
+}
+
+static ft_status look_up(const bench_build *b, build_figures *f, ft_error *err)
+{
+    const build_job *j = b->job;
+    ft_bench_usage u;
+    const ft_status st =
+        run_job(b, j->layout ? look_up_layout : look_up_marisa, &u, err);
+    if (st == FT_OK)
         f->lookup_seconds = u.seconds;
-    if (b->lookup && st == FT_OK && !j->layout)
-        st = check_marisa(b, err);
-    f->lookup_late = b->lookup && u.late;
-    return f->lookup_late ? FT_OK : st;
+    if (st == FT_OK && !j->layout)
+        return check_marisa(b, err);
+    if (st == FT_EUNAVAILABLE)
+        snprintf(f->status, sizeof f->status, "lookups: %.200s", err->message);
+    return st == FT_EUNAVAILABLE ? FT_OK : st;
+}
+
+static ft_status measure(const bench_build *b, build_figures *f, ft_error *err)
+{
+    const build_job *j = b->job;
+    double seconds[MAX_PASSES];
+    ft_status st = FT_OK;
+    while (f->n_passes < b->n_passes && st == FT_OK) {
+        if (ft_progress_due())
+            ft_progress("%s, pass %u of %u", j->layout ? j->layout : "marisa",
+                        f->n_passes + 1, b->n_passes);
+        st = build_pass(b, f, &seconds[f->n_passes], err);
+        f->n_passes += st == FT_OK;
+    }
+    const bool late = st == FT_EUNAVAILABLE && f->n_passes;
+    if (st != FT_OK && !late)
+        return st;
+    summarise(f, seconds);
+    f->lookup_seconds = NAN;
+    snprintf(f->status, sizeof f->status, "ok");
+    if (late)
+        snprintf(f->status, sizeof f->status, "%u of %u passes, then %.200s",
+                 f->n_passes, b->n_passes, err->message);
+    return b->lookup && !late ? look_up(b, f, err) : FT_OK;
 }
 
 static void figure_cells(ft_bench_row *row, bench_build *b, const build_figures *f)
@@ -334,17 +325,14 @@ static void figure_cells(ft_bench_row *row, bench_build *b, const build_figures 
         ft_bench_cell(row, "%.3f", bytes / keys);
         ft_bench_cell(row, "-");
     }
-    ft_bench_cell(row, "%u", b->n_passes);
+    ft_bench_cell(row, "%u", f->n_passes);
     ft_bench_cell(row, "%.3f", f->seconds);
     ft_bench_cell(row, isnan(f->sd) ? "-" : "%.3f", f->sd);
     ft_bench_cell(row, "%.0f", keys / f->seconds);
     ft_bench_cell(row, "%" PRIu64, f->peak_bytes);
     ft_bench_cell(row, isnan(f->lookup_seconds) ? "-" : "%.0f",
                   keys / f->lookup_seconds);
-    if (f->lookup_late)
-        ft_bench_cell(row, "lookups over %g s", b->time_limit);
-    else
-        ft_bench_cell(row, "ok");
+    ft_bench_cell(row, "%s", f->status);
 }
 
 static const ft_bench_column columns[] = {
@@ -368,7 +356,8 @@ static ft_status measure_name(bench_build *b, const char *name, ft_error *err)
     char layout[64];
     const size_t n = strcspn(name, "+");
     snprintf(layout, sizeof layout, "%.*s", (int)n, name);
-    *j = (build_job){.bench = b, .ids = name[n] != '\0', .n_tries = marisa_tries(name)};
+    *j = (build_job){
+        .bench = b, .ids = name[n] != '\0', .n_tries = ft_bench_marisa_tries(name)};
     j->layout = j->n_tries ? NULL : layout;
     ft_bench_cell(&row, "%s", name);
     ft_bench_cell(&row, "%u", j->layout ? b->n_threads : 1);
@@ -381,7 +370,7 @@ static ft_status measure_name(bench_build *b, const char *name, ft_error *err)
     }
     if (!j->layout && b->too_large) {
         ft_bench_no_cells(&row, N_FIGURES);
-        ft_bench_cell(&row, "unavailable: a token is above %u", max_digits);
+        ft_bench_cell(&row, "unavailable: a token is above %u", FT_BENCH_MARISA_MAX);
         return ft_bench_report_row(b->report, &row, err);
     }
     ft_error why;
@@ -434,7 +423,7 @@ static ft_status run(bench_build *b, const ft_subcommand *self,
 {
     bool wants_marisa = names->n == 0;
     for (uint32_t i = 0; i < names->n; i++)
-        wants_marisa |= marisa_tries(names->v[i]) != NULL;
+        wants_marisa |= ft_bench_marisa_tries(names->v[i]) != NULL;
     b->has_marisa = wants_marisa && ft_bench_has_marisa();
     b->job = ft_bench_share(sizeof *b->job, err);
     ft_status st = b->job ? FT_OK : FT_ENOMEM;
@@ -468,7 +457,7 @@ static int check_names(const ft_command *c, const bench_build *b,
     for (uint32_t i = 0; i < names->n; i++) {
         const char *name = names->v[i];
         const size_t n = strcspn(name, "+");
-        bool known = marisa_tries(name) != NULL;
+        bool known = ft_bench_marisa_tries(name) != NULL;
         for (uint32_t k = 0; ft_layout_name(k) && !known; k++)
             known = strlen(ft_layout_name(k)) == n &&
                     strncmp(ft_layout_name(k), name, n) == 0 &&

@@ -14,8 +14,8 @@ typedef struct ft_machine_fact {
     void (*describe)(uint32_t device, char *text, size_t bytes);
 } ft_machine_fact;
 
-/* machine, gpu, driver, build, and "now": date, load and clocks, which differ between runs on
- * one machine. A NULL name ends them. */
+/* machine, gpu, driver, build, and "now": date, load and clocks, which differ between
+ * runs on one machine. A NULL name ends them. */
 extern const ft_machine_fact ft_machine_facts[];
 
 /* Processors that this process may run on. */

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "bench_systems.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "bench_marisa.h"
 #include "bench_report.h"
 #include "common.h"
 
@@ -72,24 +71,6 @@ bool ft_bench_system_wants(const ft_bench_system *s, const char *layout)
             return true;
     }
     return !s->layouts;
-}
-
-static bool is_installed(const char *program)
-{
-    const char *path = getenv("PATH");
-    char name[4096];
-    for (const char *p = path ? path : ""; *p; p += strcspn(p, ":")) {
-        p += *p == ':';
-        snprintf(name, sizeof name, "%.*s/%s", (int)strcspn(p, ":"), p, program);
-        if (access(name, X_OK) == 0)
-            return true;
-    }
-    return false;
-}
-
-bool ft_bench_has_marisa(void)
-{
-    return is_installed("marisa-build") && is_installed("marisa-lookup");
 }
 
 /* Layouts are listed as "narrow-tails|narrow". */

@@ -29,10 +29,6 @@ ft_status ft_bench_system_find(ft_bench_system *out, const char *name, ft_error 
 /* Is the index of a layout that the system is meant for? */
 bool ft_bench_system_wants(const ft_bench_system *s, const char *layout);
 
-/* Are the programs of stock MARISA here? Else this is the status of its rows. */
-bool ft_bench_has_marisa(void);
-#define FT_BENCH_NO_MARISA "unavailable: no marisa-build and marisa-lookup in PATH"
-
 /* ft-bench systems */
 int ft_bench_list_systems(const ft_subcommand *self, int argc, char **argv);
 

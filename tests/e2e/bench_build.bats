@@ -65,9 +65,40 @@ column() {
     head -n "$(wc -l <before)" out | cmp - before
     ft-bench gen-keys -n 1000000 -o many
     run -0 ft-bench build -q --time-limit 0.01 many wide
-    [ "$(column status <<<"$output")" = "over 0.01 s" ]
+    [[ $(column status <<<"$output") == *" of 1000000 keys read in 0.01 s" ]]
     [ "$(column seconds <<<"$output")" = - ]
     [ -z "$(ls -A "$T" | grep ft-bench)" ]
+}
+
+@test "build: what the time limit ends says how far it got" {
+    ft-bench gen-keys -n 4000000 -o many
+    for limit in 0.01 0.02 0.04 0.08 0.16 0.32 0.64 1.28 2.56 5.12; do
+        got=$(ft-bench build -q --time-limit $limit many wide | column status)
+        [[ $got == "0 of "* ]] || break
+    done
+    [[ $got == [1-9]*" of 4000000 keys read in $limit s" ]]
+    mkdir bin
+    cat >bin/marisa-build <<'END'
+#!/bin/sh
+dd bs=5 count=800 status=none
+[ -e twice ] || { touch twice && exit; }
+exec sleep 99
+END
+    printf '#!/bin/sh\ndd bs=5 count=12 status=none\nexec sleep 99\n' >bin/marisa-lookup
+    chmod +x bin/*
+    PATH=$PWD/bin:$PATH
+    seq 10000 10999 >thousand
+    run -0 ft-bench build -q --time-limit 0.5 --passes 3 --lookup thousand marisa
+    [ "$(column status <<<"$output")" = "1 of 3 passes, then 800 of 1000 keys read in 0.5 s" ]
+    [ "$(column passes <<<"$output")$(column sd_s <<<"$output")" = 1- ]
+    [[ $(column seconds <<<"$output") == 0.* ]]
+    [ "$(column lookups_per_s <<<"$output")" = - ]
+    run -0 ft-bench build -q --time-limit 0.5 -f json thousand marisa
+    [[ $output == *'"status": "800 of 1000 keys read in 0.5 s"'* ]]
+    rm twice
+    run -0 ft-bench build -q --time-limit 0.5 --lookup thousand marisa
+    [ "$(column status <<<"$output")" = "lookups: 12 of 1000 keys read in 0.5 s" ]
+    [[ $(column seconds <<<"$output") == 0.* ]]
 }
 
 @test "build: what was unavailable is measured when it is there" {
