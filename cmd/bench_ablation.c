@@ -7,6 +7,7 @@
 
 #include "bench_commands.h"
 #include "bench_measure.h"
+#include "common.h"
 
 enum { N_TIMES = 4, N_COUNTERS = 4 };
 
@@ -67,7 +68,10 @@ static ft_status figures(ft_bench_row *row, ft_bench_search *s,
         ft_bench_no_cells(row, N_COUNTERS);
     ft_bench_cell(row, "%.1f", s->fill);
     ft_bench_digest_cell(row, s, t);
-    if (st == FT_OK && n_counted < s->batch.n_queries)
+    if (st == FT_OK && n_counted < s->batch.n_queries && ft_signal_deferred())
+        ft_bench_cell(row, "%s: %u of %u passes; counters of %u", FT_BENCH_INTERRUPTED,
+                      t->n_passes, s->n_passes, n_counted);
+    else if (st == FT_OK && n_counted < s->batch.n_queries)
         ft_bench_cell(row, "%s; counters of %u", t->status, n_counted);
     else if (st == FT_OK)
         ft_bench_cell(row, "%s", t->status);

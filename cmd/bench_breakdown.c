@@ -7,11 +7,12 @@
 
 #include "bench_commands.h"
 #include "bench_measure.h"
+#include "common.h"
 
 enum { N_FIGURES = 1 + FT_N_PHASES };
 
 /* Mean seconds a query of each phase over *n_passes passes, after one that is thrown
- * away: all of them, or those that the time limit leaves whole. */
+ * away: all of them, or those that the time limit or an interrupt leaves whole. */
 static ft_status measure_phases(ft_bench_search *s, ft_bench_entry *e,
                                 double mean[FT_N_PHASES], uint32_t *n_passes,
                                 ft_error *err)
@@ -21,10 +22,10 @@ static ft_status measure_phases(ft_bench_search *s, ft_bench_entry *e,
     ft_status st = stats.phases ? FT_OK : FT_ENOMEM;
     double spent = 0;
     uint32_t n_done = 0, pass = 0;
-    bool late = false;
-    for (; pass <= s->n_passes && st == FT_OK && !late; pass++) {
+    bool stops = false;
+    for (; pass <= s->n_passes && st == FT_OK && !stops; pass++) {
         st = ft_bench_stats_pass(s, e, &stats, &spent, &n_done, err);
-        late = s->time_limit > 0 && spent > s->time_limit;
+        stops = (s->time_limit > 0 && spent > s->time_limit) || ft_signal_deferred();
         if (st != FT_OK || n_done < n || pass == 0)
             continue;
         for (uint64_t i = 0; i < n * FT_N_PHASES; i++)
@@ -51,6 +52,9 @@ static void add_status(ft_bench_row *row, const ft_bench_search *s,
                       e->system.engine);
     else if (st != FT_OK)
         ft_bench_cell(row, st == FT_EUNAVAILABLE ? "%s" : "failed: %s", err->message);
+    else if (n_passes < s->n_passes && ft_signal_deferred())
+        ft_bench_cell(row, "%s: %u of %u passes", FT_BENCH_INTERRUPTED, n_passes,
+                      s->n_passes);
     else if (n_passes < s->n_passes)
         ft_bench_cell(row, "%u of %u passes in %g s", n_passes, s->n_passes,
                       s->time_limit);
@@ -58,7 +62,8 @@ static void add_status(ft_bench_row *row, const ft_bench_search *s,
         ft_bench_cell(row, e->system.superset ? "ok, superset" : "ok");
 }
 
-static void add_cells(ft_bench_row *row, ft_bench_search *s, ft_bench_entry *e)
+/* Returns how many whole passes the figures are of. */
+static uint32_t add_cells(ft_bench_row *row, ft_bench_search *s, ft_bench_entry *e)
 {
     double mean[FT_N_PHASES] = {0}, total = 0;
     uint32_t n_passes = 0;
@@ -79,6 +84,7 @@ static void add_cells(ft_bench_row *row, ft_bench_search *s, ft_bench_entry *e)
     }
     ft_bench_cell(row, "%.1f", s->fill);
     add_status(row, s, e, n_passes, st, &err);
+    return n_passes;
 }
 
 static ft_status measure(ft_bench_search *s, ft_error *err)
@@ -92,8 +98,10 @@ static ft_status measure(ft_bench_search *s, ft_error *err)
         st = ft_bench_expect(s, err);
         if (st != FT_OK)
             break;
-        add_cells(&row, s, &s->entries[i]);
-        st = ft_bench_report_row(s->report, &row, err);
+        ft_defer_signals(true);
+        if (add_cells(&row, s, &s->entries[i]) || !ft_signal_deferred())
+            st = ft_bench_report_row(s->report, &row, err);
+        ft_defer_signals(false);
     }
     return st;
 }

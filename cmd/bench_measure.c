@@ -458,7 +458,8 @@ ft_status ft_bench_stats_pass(const ft_bench_search *s, ft_bench_entry *e,
             of.steps = stats->steps + (uint64_t)q * n_steps;
         if (stats->phases)
             of.phases = stats->phases + (uint64_t)q * FT_N_PHASES;
-        if (q && s->time_limit > 0 && *spent > s->time_limit)
+        const bool late = s->time_limit > 0 && *spent > s->time_limit;
+        if (q && (late || ft_signal_deferred()))
             return FT_OK;
         const double start = ft_seconds();
         const ft_status st =

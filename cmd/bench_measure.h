@@ -67,7 +67,8 @@ void ft_bench_digest_cell(ft_bench_row *row, const ft_bench_search *s,
                           const ft_bench_timing *t);
 
 /* One pass over the queries, one at a time, with counters or phases, which ends at the
- * time limit; *n_done of them, at least one. *spent grows by what it takes. */
+ * time limit and at an interrupt; *n_done of them, at least one. *spent grows by what
+ * it takes. */
 ft_status ft_bench_stats_pass(const ft_bench_search *s, ft_bench_entry *e,
                               ft_stats *stats, double *spent, uint32_t *n_done,
                               ft_error *err);

@@ -33,6 +33,7 @@ static const uint64_t found_cutoffs[N_FOUND] = {1, 10, 100, MOST_RESULTS};
 typedef struct sums {
     double recall[N_RECALLS], found[N_FOUND], precision[N_RECALLS];
     double score_diff; /* the largest */
+    uint32_t n_done;   /* queries that the above are of, the first ones */
     bool has_row;      /* in the file that is gone on with */
     bool ended;        /* it does not run, or has failed */
     char status[FT_BENCH_CELL_BYTES];
@@ -47,10 +48,9 @@ typedef struct rank_table {
 
 typedef struct quality {
     ft_answers targets, scores;
-    uint64_t n_targets, n_scored; /* targets, and queries with scores, of the grid */
-    ft_buf best;                  /* wire records of the exhaustive search */
-    uint64_t *best_at;            /* n_queries + 1; NULL: not searched yet */
-    uint32_t n_exact;
+    ft_buf best;       /* wire records of the exhaustive search */
+    uint64_t *best_at; /* n_queries + 1; NULL: not searched yet */
+    bool *is_exact;    /* n_queries */
     rank_table ranks;
 } quality;
 
@@ -221,7 +221,7 @@ static ft_status search_all(ft_bench_search *s, ft_engine *engine, uint32_t q,
     if (st == FT_OK)
         st = ft_buf_append(&o->best, results->bytes.data, results->bytes.len, err);
     o->best_at[q + 1] = o->best.len;
-    o->n_exact += exact;
+    o->is_exact[q] = exact;
     return st;
 }
 
@@ -234,7 +234,8 @@ static ft_status find_best(ft_bench_search *s, ft_error *err)
     ft_engine *engine = NULL;
     ft_step_stats *steps = ft_calloc(s->batch.n_steps, sizeof *steps, err);
     o->best_at = ft_calloc(n + UINT64_C(1), sizeof *o->best_at, err);
-    ft_status st = steps && o->best_at ? FT_OK : FT_ENOMEM;
+    o->is_exact = ft_calloc(n, sizeof *o->is_exact, err);
+    ft_status st = steps && o->best_at && o->is_exact ? FT_OK : FT_ENOMEM;
     if (st == FT_OK)
         st = ft_engine_open(&engine, "cpu", s->entries[0].index, &options, err);
     for (uint32_t q = 0; q < n && st == FT_OK; q++) {
@@ -249,15 +250,16 @@ static ft_status find_best(ft_bench_search *s, ft_error *err)
     return st;
 }
 
-/* Queries q .. q + n - 1 through all systems. What a system fails with is its status.
- */
+/* Queries q .. q + n - 1 through all systems, or, at an interrupt, the first of them.
+ * What a system fails with is its status. */
 static ft_status measure_part(ft_bench_search *s, uint32_t q, uint32_t n, sums *all,
                               ft_error *err)
 {
     const ft_batch part = ft_bench_part(&s->batch, q, n);
     const ft_bench_entry *first = NULL;
     ft_status st = FT_OK;
-    for (uint32_t k = 0; k < s->n_entries && st == FT_OK; k++) {
+    for (uint32_t k = 0; k < s->n_entries && st == FT_OK && !ft_signal_deferred();
+         k++) {
         ft_bench_entry *e = &s->entries[k];
         sums *sum = &all[k];
         ft_error why;
@@ -280,6 +282,7 @@ static ft_status measure_part(ft_bench_search *s, uint32_t q, uint32_t n, sums *
         first = first ? first : e;
         for (uint32_t i = 0; i < n && st == FT_OK; i++)
             st = add_query(s, e, first, q + i, i, sum, err);
+        sum->n_done = q + n;
     }
     return st;
 }
@@ -293,24 +296,49 @@ static void share_cells(ft_bench_row *row, const double *total, int n, uint64_t 
             ft_bench_cell(row, "-");
 }
 
+/* Of the first n queries: how many are exact, targets, and queries with scores. */
+static void count(const ft_bench_search *s, uint32_t n, uint32_t *n_exact,
+                  uint64_t *n_targets, uint64_t *n_scored)
+{
+    const quality *o = s->state;
+    *n_exact = 0;
+    *n_targets = *n_scored = 0;
+    for (uint32_t q = 0; q < n; q++) {
+        uint64_t targets, scores;
+        ft_answers_of(&o->targets, s->batch.ids[q], &targets);
+        ft_answers_of(&o->scores, s->batch.ids[q], &scores);
+        *n_exact += o->is_exact[q];
+        *n_targets += targets;
+        *n_scored += scores > 0;
+    }
+}
+
 static void add_figures(ft_bench_row *row, const ft_bench_search *s,
                         const ft_bench_entry *e, const sums *sum)
 {
-    const quality *o = s->state;
-    const uint32_t n = s->batch.n_queries;
+    const uint32_t n = sum->ended ? s->batch.n_queries : sum->n_done;
+    uint32_t n_exact;
+    uint64_t n_targets, n_scored;
+    count(s, n, &n_exact, &n_targets, &n_scored);
     ft_bench_cell(row, "%u", n);
-    ft_bench_cell(row, "%.4f", (double)o->n_exact / n);
+    ft_bench_cell(row, "%.4f", (double)n_exact / n);
     if (sum->ended) {
         ft_bench_no_cells(row, 2 * N_RECALLS + N_FOUND + 2);
     } else {
         const bool alike = !e->system.superset && isfinite(sum->score_diff);
         share_cells(row, sum->recall, N_RECALLS, n);
-        share_cells(row, sum->found, N_FOUND, o->n_targets);
-        share_cells(row, sum->precision, N_RECALLS, o->n_scored);
+        share_cells(row, sum->found, N_FOUND, n_targets);
+        share_cells(row, sum->precision, N_RECALLS, n_scored);
         ft_bench_cell(row, alike ? "%.9g" : "-", sum->score_diff);
-        ft_bench_cell(row, e->system.superset ? "-" : "%016" PRIx64, s->digest);
+        ft_bench_cell(
+            row, e->system.superset || n < s->batch.n_queries ? "-" : "%016" PRIx64,
+            s->digest);
     }
-    ft_bench_cell(row, "%s", sum->status);
+    if (!sum->ended && n < s->batch.n_queries)
+        ft_bench_cell(row, "%s: %u of %u queries", FT_BENCH_INTERRUPTED, n,
+                      s->batch.n_queries);
+    else
+        ft_bench_cell(row, "%s", sum->status);
 }
 
 /* Which rows are to be measured; how many. */
@@ -340,7 +368,8 @@ static ft_status measure(ft_bench_search *s, ft_error *err)
     ft_status st = o->best_at ? FT_OK : find_best(s, err);
     if (st == FT_OK)
         st = ft_bench_expect(s, err);
-    for (uint32_t q = 0; q < n && st == FT_OK; q += PART) {
+    ft_defer_signals(true);
+    for (uint32_t q = 0; q < n && st == FT_OK && !ft_signal_deferred(); q += PART) {
         if (ft_progress_due())
             ft_progress("beam %u: %u of %u queries", s->params.beam, q, n);
         st = measure_part(s, q, n - q < PART ? n - q : PART, all, err);
@@ -348,29 +377,27 @@ static ft_status measure(ft_bench_search *s, ft_error *err)
     ft_progress_end();
     for (uint32_t k = 0; k < s->n_entries && st == FT_OK; k++) {
         ft_bench_row row;
-        if (all[k].has_row)
+        if (all[k].has_row || (ft_signal_deferred() && !all[k].n_done))
             continue;
         ft_bench_entry_cells(&row, s, &s->entries[k]);
         add_figures(&row, s, &s->entries[k], &all[k]);
         st = ft_bench_report_row(s->report, &row, err);
     }
+    ft_defer_signals(false);
     return st;
 }
 
-/* Read a file of answers; *n_met of them, or queries that have any, are of the grid. */
+/* Read a file of answers, of which some are of the grid. */
 static ft_status read_answers(ft_bench_search *s, const char *what, const char *path,
-                              bool values, ft_answers *answers, uint64_t *n_met,
-                              ft_error *err)
+                              bool values, ft_answers *answers, ft_error *err)
 {
     if (!path)
         return FT_OK;
     const ft_status st = ft_answers_read(answers, path, values, err);
-    for (uint32_t q = 0; q < s->batch.n_queries && st == FT_OK; q++) {
-        uint64_t n;
+    uint64_t n = 0;
+    for (uint32_t q = 0; q < s->batch.n_queries && st == FT_OK && !n; q++)
         ft_answers_of(answers, s->batch.ids[q], &n);
-        *n_met += values ? n > 0 : n;
-    }
-    if (st == FT_OK && !*n_met)
+    if (st == FT_OK && !n)
         return ft_fail(err, FT_EINVAL, "%s: no line is of a query of the grid", path);
     if (st == FT_OK) {
         char lines[32];
@@ -387,11 +414,11 @@ static ft_status open_quality(ft_bench_search *s, ft_error *err)
         return FT_ENOMEM;
     if (!s->params.n_results)
         s->params.n_results = MOST_RESULTS;
-    const ft_status st = read_answers(s, "targets", s->targets_path, false, &o->targets,
-                                      &o->n_targets, err);
-    return st == FT_OK ? read_answers(s, "scores", s->scores_path, true, &o->scores,
-                                      &o->n_scored, err)
-                       : st;
+    const ft_status st =
+        read_answers(s, "targets", s->targets_path, false, &o->targets, err);
+    return st == FT_OK
+               ? read_answers(s, "scores", s->scores_path, true, &o->scores, err)
+               : st;
 }
 
 static void close_quality(ft_bench_search *s)
@@ -403,6 +430,7 @@ static void close_quality(ft_bench_search *s)
     ft_answers_free(&o->scores);
     ft_buf_free(&o->best);
     free(o->best_at);
+    free(o->is_exact);
     free(o->ranks.slots);
     free(o);
 }

@@ -115,6 +115,39 @@ marisa-int 0 ok" ]
     fails 1 "precise: is of another run" "${q[@]}" --beams 1,2 --resume
 }
 
+@test "an interrupt keeps the means over the queries so far, which --resume measures again" {
+    ft-bench gen-keys -q -n 20000 -o "$T/keys"
+    ft-build -q -o "$T/x.ftx" "$T/keys"
+    ft-build -q --layout wide -o "$T/wide.ftx" "$T/keys"
+    ft-bench gen-grid -q -n 400 -k 300 -t 6 -o "$T/grid" "$T/x.ftx"
+    seq 0 399 | paste - <(head -n 400 "$T/keys" | awk '{ print "x\t" $0 }') >"$T/targets"
+    sed 's/x/1/' "$T/targets" | sed -n '1~3p' >"$T/scores"
+    local q=(ft-bench quality -j 1 --progress --targets "$T/targets" --scores "$T/scores"
+        --beams 5,300 "$T/grid" cpu="$T/x.ftx")
+    "${q[@]}" -o "$T/out" marisa-int="$T/wide.ftx" 2>"$T/progress" &
+    for ((i = 0; i < 1000; i++)); do
+        grep -qE 'beam 300: [1-9][0-9]* of 400' "$T/progress" && break
+        sleep 0.1
+    done
+    kill -TERM $!
+    status=0
+    wait $! || status=$?
+    [ $status = 143 ]
+    [ "$(grep -c $'\t5\t400\t.*\tok$' "$T/out")" = 2 ]
+    row=$(grep $'^cpu\t.*\t300\t' "$T/out")
+    n=$(cut -f 5 <<<"$row")
+    [ $((n % 64)) = 0 ]
+    [[ $row == *$'\t-\tinterrupted: '"$n of 400 queries" ]]
+    # They are what these queries alone have.
+    "${q[@]}" --queries "$n" --beams 300 2>"$T/stderr" | grep $'^cpu\t' | cut -f 1-15 |
+        cmp - <(cut -f 1-15 <<<"$row")
+    grep $'\tok$' "$T/out" >"$T/kept"
+    "${q[@]}" -o "$T/out" --resume 2>"$T/stderr"
+    grep -v '^#' "$T/out" | sed -n '2,3p' | cmp - "$T/kept"
+    [[ $(tail -n 1 "$T/out") == cpu*$'\t300\t400\t'*$'\tok' ]]
+    [ "$(grep -vc '^#' "$T/out")" = 4 ]
+}
+
 @test "quality refuses answers that are none" {
     tiny
     local q=(ft-bench quality "$T/grid" cpu="$T/x.ftx")

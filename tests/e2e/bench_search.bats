@@ -245,6 +245,30 @@ flashtrie-cpu marisa-opt marisa-int cpu" ]
     [ "$(column status <out | wc -l)" = 1 ]
 }
 
+@test "an interrupt keeps whole passes of breakdown" {
+    system=$(ft-bench systems -q -f tsv | awk -F '\t' '$1 == "flashtrie-cuda" && $NF == "ok" { print $1 }')
+    [ -n "$system" ] || skip "no system here has an instrumented form"
+    ft-bench breakdown -q -o out --passes 100000 grid $system=c.ftx &
+    sleep 5
+    kill -TERM $!
+    status=0
+    wait $! || status=$?
+    [ $status = 143 ]
+    [[ $(column status <out) == "interrupted: $(column passes <out) of 100000 passes" ]]
+    [ "$(column passes <out)" -ge 1 ]
+    [[ $(column total_ms <out) == [0-9]* ]]
+}
+
+@test "an interrupt does not wait until ablation has counted all queries" {
+    ft-bench ablation -q -o out --passes 100000 grid cpu=c.ftx &
+    sleep 3
+    kill -TERM $!
+    status=0
+    wait $! || status=$?
+    [ $status = 143 ]
+    [[ $(column status <out) == "interrupted: "[1-9]*" of 100000 passes; counters of 1" ]]
+}
+
 @test "a table of one library is not gone on with by another" {
     printf '1 2\n3 4\n' | ft-build -q --layout compact -o a.ftx
     printf '1 2\n3 4\n' | ft-build -q --layout wide -o wide.ftx
