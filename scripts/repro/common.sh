@@ -19,11 +19,15 @@
 # What is there is used again, so that a script that was interrupted goes on when it is
 # run again; rows of other settings are refused by ft-bench, and another --dir is the way
 # out. Names of libraries and grids say how they were made, and by which generators.
+#
+# No figure is of wrong results: ft-bench compares all of them with a reference, which up to
+# --oracle-keys is what the oracle (tests/oracle) answers, else what engine cpu does.
 set -euo pipefail -o noglob
 export LC_ALL=C
 name=$(basename "$0")
 repro=$(dirname "$(realpath "$0")")
 build=$(cd "$repro/../.." && realpath "${FT_BUILD:-build}")
+oracle=$build/tests/oracle/ft-oracle
 
 say() { echo "$name: $*" >&2; }
 die() { say "$*"; exit 1; }
@@ -59,6 +63,8 @@ library_options() { # PRESET DEFAULT_KEYS QUICK_KEYS
     [ "$1" = paper ] || size_option=$1
     option "$size_option" "$2" "$3" "keys of the library that is made: 300K, 10M, ..."
     option library "" "" "file of keys to take in its place"
+    # A million keys take it 0.2 s, 40 to 60 MB, and 2 to 5 ms a query.
+    option oracle-keys 10M 10M "keys of the largest library that the oracle is asked of"
     option queries 1000 4 "in a grid"
     option passes 10 1 "over the queries, after one that warms up"
     option time-limit 600 5 "seconds that a measurement, of one system, may take"
@@ -144,6 +150,8 @@ prepare() {
     : >"$work/head"
     rm -f "$results/$name.main" "$results/$name.ok"
     [ -n "${preset-}" ] || return 0
+    [ -x "$oracle" ] || die "there is no $oracle: 'make O=$build $oracle' first"
+    oracle_keys=$(number "${o[oracle-keys]}")
     n_keys=$(number "${o[$size_option]}")
     find_systems
     name_library
@@ -332,14 +340,81 @@ note_slow() { # SIZE, of what has been gathered last
         $at["status"] ~ /^0 of / { print $at["system"], $at["status"] }' "${parts[-1]}")
 }
 
+# Does the oracle read this file? It knows neither zstd nor indexes.
+is_plain() { # KEYS_OR_GRID
+    [[ $(head -c 8 -- "$1" | tr -d '\0') =~ ^(FTKEYS1|FTGRID1|[0-9[:space:]]) ]]
+}
+
+# Whose results all others have to be, into $reference: the oracle's, or engine cpu's, with
+# the reason.
+choose_reference() {
+    local file n=$n_keys other="engine cpu, not the oracle"
+    reference="the oracle"
+    if [ -n "${o[library]}" ]; then
+        ft-bench size -q -f tsv "$(index_of compact)" >"$work/size" ||
+            die "ft-bench size failed"
+        # shellcheck disable=SC2016
+        n=$(reshape '{ print $at["keys"] }' <"$work/size" | grep -v '^#')
+    fi
+    [ "$n" -le "$oracle_keys" ] ||
+        reference="$other: of $n keys, more than --oracle-keys $oracle_keys"
+    for file in "$grid" "${o[library]:-$grid}"; do
+        is_plain "$file" || reference="$other, which does not read $file"
+    done
+}
+
+# What the oracle answers to $grid, kept in $dir, is what ft-bench is to expect. With several
+# beams at once it takes no such file: there engine cpu, its reference then, has to give the
+# same first. Status 1 where there is no time.
+ask_oracle() { # NAME [OPTION...] of measure
+    local measured=$1 beam beams='' keys=${o[library]:-$work/$library.ftk} search=() answers
+    expect=()
+    choose_reference
+    [ "$reference" = "the oracle" ] || return 0
+    while [ $# -gt 1 ]; do
+        shift
+        case $1 in
+        -b | --beams) beams=${2//,/ } ;;
+        -n) search+=(-n "$2") ;;
+        --*-threshold=*) search+=("$1") ;;
+        esac
+    done
+    [ -n "$beams" ] || die "$measured: no beam is named" # a mistake of the script
+    for beam in $beams; do
+        answers="$(cksum <"$oracle") $library $grid $(as_it_is "$grid") $beam ${search[*]}"
+        answers=$dir/$(basename -- "$grid").oracle-$(cksum <<<"$answers" | cut -d ' ' -f 1)
+        if [ ! -e "$answers" ]; then
+            say "the oracle answers: $measured, beam $beam"
+            [ -e "$keys" ] || generate "$preset" "$n_keys" "${shape[@]}" -o "$keys" &&
+                until_stop "$oracle" -b "$beam" "${search[@]}" "$keys" "$grid" \
+                    >"$work/answers" ||
+                { out_of_time && return 1; die "the oracle did not answer"; }
+            mv "$work/answers" "$answers"
+        fi
+        expect=(--expect "$answers")
+        [ "$beam" = "$beams" ] && break
+        expect=()
+        until_stop ft-search -q -e cpu -j "${o[threads]}" -b "$beam" "${search[@]}" \
+            "$(index_of "${layout_of[${here[0]}]}")" "$grid" | cmp -s - "$answers" ||
+            { out_of_time && return 1; wrong "engine cpu, beam $beam, $grid"; }
+    done
+}
+
+# Ends the script, and takes away what there is of its figures.
+wrong() { # WHERE
+    rm -f "$results/$name".{tsv,summary.tsv,txt,png}
+    die "$*: results are not those of the reference, $reference"
+}
+
 # Rows of `ft-bench COMMAND` over $grid and all systems that run here, into $raw, which
 # is gone on with where it is there.
-measure() { # COMMAND NAME [OPTION...]
-    local system status before operands=() timing=() made=(--note)
+measure() { # COMMAND NAME [OPTION...], a beam or several among them
+    local system status before reference expect operands=() timing=() made=(--note)
     raw=$results/raw/$2.$drawn.tsv
     unmeasured=("${here[@]}")
     need_indexes
-    if [ ${#here[@]} -gt 0 ] && [ -e "$grid" ] && ! out_of_time; then
+    if [ ${#here[@]} -gt 0 ] && [ -e "$grid" ] && ! out_of_time && ask_oracle "${@:2}" &&
+        ! out_of_time; then
         for system in "${here[@]}"; do
             operands+=("$system=$(index_of "${layout_of[$system]}")")
         done
@@ -356,14 +431,19 @@ measure() { # COMMAND NAME [OPTION...]
         while # again where it has given up a search, and has a row that says so
             before=$(given_up) status=0
             until_stop ft-bench "$1" -q -f tsv -o "$raw" --resume -j "${o[threads]}" \
-                "${timing[@]}" "${made[@]}" "${@:3}" "$grid" "${operands[@]}" || status=$?
+                "${timing[@]}" "${made[@]}" --note "reference: $reference" "${expect[@]}" \
+                "${@:3}" "$grid" "${operands[@]}" || status=$?
             [ $status = 1 ] && [ "$(given_up)" -gt "$before" ]
         do :; done
         case $status in
         0) unmeasured=() ;;
         124) [ "0$(grep -svc '^#' "$raw")" -gt 1 ] || rm -f "$raw" ;; # a head alone
-        *) die "ft-bench $1 failed, and $raw has what was measured: if that is of" \
-            "another run, remove it or take another --dir" ;;
+        *)
+            ! grep -qsE $'\tfailed: .*(wrong results|results differ)' "$raw" ||
+                wrong "rows of $raw say of which systems"
+            die "ft-bench $1 failed, and $raw has what was measured: if that is of" \
+                "another run, remove it or take another --dir"
+            ;;
         esac
     fi
     [ -e "$raw" ] || { raw=$work/none && printf 'system\tstatus\n' >"$raw"; }
@@ -419,6 +499,7 @@ show() { # TITLE KEY[,KEY] METRIC...
     if [ ! -e "$work/shown" ]; then
         printf 'here:  %s\npaper: NVIDIA A100 80 GB, AMD EPYC 7V13, 8 workers\n' \
             "$(hardware)" | tee "$txt"
+        sed -n 's/^# note .*\(reference: \)/\1/p' "$work/head" | sort -u | tee -a "$txt"
         : >"$work/shown"
     fi
     {
@@ -517,7 +598,7 @@ sweep() { # COMMAND NAME T [OPTION...]
     for beam in ${o[beams]//,/ }; do
         choose_systems "$beam"
         need_grid "$3" "$beam" "${o[queries]}" "${kind[@]}"
-        measure "$1" "$2.K$beam" "${@:4}"
+        measure "$1" "$2.K$beam" -b "$beam" "${@:4}"
         gather "beam=$beam"
         note_slow "$beam"
     done
@@ -533,7 +614,7 @@ noise_sweep() { # NAME
     wait
     for r in ${o[heads]//,/ }; do
         need_grid 16 600 "${o[queries]}" --head "$r"
-        measure latency "noise.$1.r$r" --passes "${o[passes]}" \
+        measure latency "noise.$1.r$r" -b 600 --passes "${o[passes]}" \
             "--token-threshold=${o[token-threshold]}" \
             "--sentence-threshold=${o[sentence-threshold]}"
         gather "r=$r" beam=600

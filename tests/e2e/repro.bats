@@ -56,6 +56,8 @@ values() { # COLUMN SYSTEM: those that are numbers, on one line
     [[ $output == *"1000      marisa-opt             46.30 | "*" 65.5 | "*" 76.71 | "* ]]
     [[ $output == *" flashtrie-cpu           1.91 | "*" 24.2 | "* ]]
     [ "$(rows digest marisa-opt)" = "$(rows digest flashtrie-cpu)" ]
+    [[ $output == *$'\nreference: the oracle\n'* ]]
+    [ "$(grep -c '^# expect ' "$tsv")" = 2 ]
 }
 
 @test "a system that does not run here has a row that says so, and no figure" {
@@ -75,6 +77,7 @@ values() { # COLUMN SYSTEM: those that are numbers, on one line
     repro table6-percentiles "p50_ms p90_ms p95_ms p99_ms sd_ms"
     [ "$(rows mean_ms)" = "$before" ]
     [[ $output == *" 15.08 | "* ]]
+    [[ $stderr != *"the oracle answers"* ]]
 }
 
 @test "fig4-breakdown: the paper's phases" {
@@ -250,6 +253,56 @@ not measured here: at 800 it was 0 of 200 queries in 2 s, not warm, given up" ]
     [ "$(values mean_call_ms flashtrie-cpu | wc -w)" = 2 ]
 }
 
+# A build folder in $T/build with COMMAND, which has other ARGUMENTS in front.
+build_with() { # COMMAND [ARGUMENT...]
+    local real file
+    real=$(dirname "$(command -v ft-bench)")
+    mkdir -p "$T/build/tests/oracle"
+    for file in ft-{build,bench,search,inspect} tests/oracle/ft-oracle; do
+        ln -sf "$real/$file" "$T/build/$file"
+    done
+    rm "$T/build/$1"
+    printf '#!/bin/sh\nexec %q %s "$@"\n' "$real/$1" "${*:2}" >"$T/build/$1"
+    chmod +x "$T/build/$1"
+}
+
+# A SCRIPT with such a command has no figure, not even one from before.
+has_none() { # SCRIPT COMMAND [ARGUMENT...]
+    local results=$T/wrong/results
+    build_with "${@:2}"
+    mkdir -p "$results"
+    touch "$results/$1".{tsv,summary.tsv,txt,main,ok,png}
+    FT_BUILD=$T/build run -1 --separate-stderr "$top/scripts/repro/$1" --quick \
+        --dir "$T/wrong" --keys 2K --systems flashtrie-cpu,marisa-opt
+    [[ $stderr == *"$1: "*": results are not those of the reference, the oracle" ]]
+    [ -z "$(find "$results" -name "$1*")" ]
+    run -1 grep -r $'\tok' "$results"
+}
+
+@test "a result that is not the oracle's stops a script, and no figure stands" {
+    # ft-bench compares; with several beams it is the reference that is compared.
+    has_none fig3-latency tests/oracle/ft-oracle -a4
+    has_none table1-quality ft-search -a4
+    rm "$T/build/tests/oracle/ft-oracle"
+    FT_BUILD=$T/build run -1 --separate-stderr "$top/scripts/repro/fig3-latency" --quick \
+        --dir "$T/wrong"
+    [[ $stderr == "fig3-latency: there is no $T/build/tests/oracle/ft-oracle: 'make "* ]]
+}
+
+@test "where results are not compared with the oracle's, it is said, and why" {
+    local fig3=("$top/scripts/repro/fig3-latency" --quick --systems flashtrie-cpu --beams 50)
+    run -0 --separate-stderr "${fig3[@]}" --dir "$T/said" --keys 2K --oracle-keys 1K
+    [[ $output == *$'\nreference: engine cpu, not the oracle: of 2000 keys, '* ]]
+    run -1 grep '^# expect ' "$T/said/results/fig3-latency.tsv"
+    keys_file "$T/lib.txt" 1
+    ft-build -q -o "$T/lib.ftx" "$T/lib.txt"
+    run -0 --separate-stderr "${fig3[@]}" --dir "$T/said" --library "$T/lib.txt" \
+        --oracle-keys 999
+    [[ $output == *$'\nreference: engine cpu, not the oracle: of 1000 keys, '* ]]
+    run -0 --separate-stderr "${fig3[@]}" --dir "$T/said" --library "$T/lib.ftx"
+    [[ $output == *$'\nreference: engine cpu, not the oracle, which does not read '* ]]
+}
+
 @test "what is not understood, or was measured otherwise, is refused" {
     fig3=("$top/scripts/repro/fig3-latency" --quick --dir "$BATS_FILE_TMPDIR/repro")
     run -2 --separate-stderr "${fig3[@]}" --beans 3
@@ -357,7 +410,7 @@ keys_file() { # FILE N
     ft-bench gen-grid -q -t 1 -k 100 -n 3 -o q.ftg x.ftx
     run -0 --separate-stderr "${table1[@]}"
     grep -q '^# grid .* 3 queries' "$tsv"
-    run -1 grep '^# note' "$tsv"
+    grep -qx '# note reference: the oracle' "$tsv"
 }
 
 @test "a head names the seed, and another seed draws other grids from a library" {
@@ -365,11 +418,11 @@ keys_file() { # FILE N
         --systems flashtrie-cpu)
     tsv=$T/seed/results/table7-marisa-int.tsv
     run -0 --separate-stderr "${table7[@]}" --keys 1K --seed 3
-    grep -qx '# note seed 3 of libraries and grids' "$tsv"
+    grep -q '^# note seed 3 of libraries and grids;' "$tsv"
     keys_file "$T/lib.txt" 1
     for seed in 1 2; do
         run -0 --separate-stderr "${table7[@]}" --library "$T/lib.txt" --seed $seed
-        grep -qx "# note seed $seed of grids" "$tsv"
+        grep -qx "# note seed $seed of grids; reference: the oracle" "$tsv"
         grep '^# grid' "$tsv" >"$T/grid.$seed"
     done
     [ "$(sed 's/.*digest//' "$T"/grid.[12] | sort -u | wc -l)" = 2 ]
