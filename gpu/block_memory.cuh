@@ -19,7 +19,8 @@
 namespace ft
 {
 
-struct beam {
+struct __align__(16) beam
+{                   /* one access */
     uint64_t first; /* child */
     uint32_t n_children;
     float sum;

@@ -991,9 +991,11 @@ template <class View, class Mem, bool TIMED> struct searcher {
     /* Beam `at` of the frontier after this step, in every block. */
     __device__ void put_beam(uint32_t step, uint32_t at, const beam &b)
     {
+        uint4 bits; /* two accesses take twice as long on the way to another block */
+        memcpy(&bits, &b, sizeof bits);
 #pragma unroll 1
         for (unsigned to = 0; to < all.size; to++)
-            all.at(beams(step + 1), to)[at] = b;
+            *all.at(reinterpret_cast<uint4 *>(&beams(step + 1)[at]), to) = bits;
         if constexpr (Mem::HASTY)
             pairs(step + 1)[at] = pairs_of(b.n_children);
     }
