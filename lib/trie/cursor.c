@@ -30,24 +30,35 @@ struct ft_cursor {
     uint64_t start; /* node of the prefix, UINT64_MAX once it is under way */
 };
 
-ft_status ft_cursor_open(ft_cursor **out, const ft_trie *t, const uint32_t *prefix,
-                         uint32_t n_prefix, ft_error *err)
+/* At no node yet. */
+static ft_status new_cursor(ft_cursor **out, const ft_trie *t, ft_error *err)
 {
     ft_cursor *c = ft_new(ft_cursor, err);
     if (!c)
         return FT_ENOMEM;
     c->trie = t;
-    c->start = ft_trie_walk(t, prefix, n_prefix);
+    c->start = UINT64_MAX;
     c->tokens = ft_calloc(t->depth, sizeof *c->tokens, err);
     if (!c->tokens) {
         ft_cursor_close(c);
         return FT_ENOMEM;
     }
+    *out = c;
+    return FT_OK;
+}
+
+ft_status ft_cursor_open(ft_cursor **out, const ft_trie *t, const uint32_t *prefix,
+                         uint32_t n_prefix, ft_error *err)
+{
+    const ft_status st = new_cursor(out, t, err);
+    if (st != FT_OK)
+        return st;
+    ft_cursor *c = *out;
+    c->start = ft_trie_walk(t, prefix, n_prefix);
     if (c->start != UINT64_MAX && n_prefix) {
         memcpy(c->tokens, prefix, n_prefix * sizeof *prefix);
         c->n_prefix = n_prefix;
     }
-    *out = c;
     return FT_OK;
 }
 
@@ -78,6 +89,19 @@ static ft_status descend(ft_cursor *c, ft_range r, ft_error *err)
     s->n = s->left = r.count;
     c->depth++;
     return FT_OK;
+}
+
+ft_status ft_cursor_open_run(ft_cursor **out, const ft_trie *t, uint64_t first,
+                             uint64_t n, ft_error *err)
+{
+    ft_status st = new_cursor(out, t, err);
+    if (st != FT_OK)
+        return st;
+    const uint64_t root = t->ops->children(t, 0).first;
+    st = descend(*out, (ft_range){root + first, n}, err);
+    if (st != FT_OK)
+        ft_cursor_close(*out);
+    return st;
 }
 
 /* Visit the prefix itself. */

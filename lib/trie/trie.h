@@ -123,6 +123,11 @@ typedef struct ft_cursor ft_cursor;
 ft_status ft_cursor_open(ft_cursor **out, const ft_trie *t, const uint32_t *prefix,
                          uint32_t n_prefix, ft_error *err);
 
+/* The same of the keys below some of the root's children: number `first` of them, from
+ * 0, and the n - 1 behind it. */
+ft_status ft_cursor_open_run(ft_cursor **out, const ft_trie *t, uint64_t first,
+                             uint64_t n, ft_error *err);
+
 /* The next key, prefix included: *tokens stay valid until the next call; *n = 0 at the
  * end. *node is its node. */
 ft_status ft_cursor_next(ft_cursor *c, const uint32_t **tokens, uint32_t *n,

@@ -1,15 +1,8 @@
-/* SPDX-License-Identifier: Apache-2.0
- *
- * Keys below runs of the root's children, by threads. As in a cursor each level keeps a
- * place that moves forward, but it is opened for a run, not for each first token: of
- * these there may be as many as keys.
- */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "workload/key_digest.h"
 
 #include <stdatomic.h>
-#include <stdlib.h>
 
-#include "base/mem.h"
 #include "trie/parallel.h"
 #include "workload/fixmath.h"
 
@@ -20,101 +13,28 @@ typedef struct summing {
     _Atomic uint64_t sum;
 } summing;
 
-/* Where a walk is on one level. */
-typedef struct step {
-    uint64_t hash;        /* of the tokens before */
-    uint64_t node, place; /* the next node, for ops->visit; once the level is `open` */
-    uint64_t at, n;       /* its label; labels of the siblings */
-    uint64_t cap;
-    uint32_t *labels;
-    bool open;
-} step;
-
-typedef struct walk {
-    const ft_trie *t;
-    step *steps;
-    uint64_t n_steps, cap_steps;
-    uint32_t depth; /* steps in use */
-} walk;
-
-static uint64_t add_token(uint64_t hash, uint32_t token)
-{
-    return ft_mix(hash, token);
-}
-
-static uint64_t end_key(uint64_t hash, uint32_t n)
-{
-    return ft_mix(hash, n);
-}
-
 uint64_t ft_key_digest(const uint32_t *tokens, uint32_t n)
 {
     uint64_t hash = 0;
     for (uint32_t i = 0; i < n; i++)
-        hash = add_token(hash, tokens[i]);
-    return end_key(hash, n);
-}
-
-/* Go down to these siblings. */
-static ft_status descend(walk *w, ft_range r, uint64_t hash, ft_error *err)
-{
-    void *memory = w->steps;
-    ft_status st =
-        ft_reserve(&memory, &w->cap_steps, w->depth + 1, sizeof *w->steps, err);
-    w->steps = memory;
-    if (st != FT_OK)
-        return st;
-    if (w->depth == w->n_steps)
-        w->steps[w->n_steps++] = (step){0};
-    step *s = &w->steps[w->depth];
-    memory = s->labels;
-    st = ft_reserve(&memory, &s->cap, r.count, sizeof *s->labels, err);
-    s->labels = memory;
-    if (st != FT_OK)
-        return st;
-    w->t->ops->labels(w->t, r.first, r.count, s->labels);
-    if (!s->open)
-        s->place = w->t->ops->seek(w->t, r.first);
-    s->open = true;
-    s->node = r.first;
-    s->hash = hash;
-    s->at = 0;
-    s->n = r.count;
-    w->depth++;
-    return FT_OK;
-}
-
-static ft_status sum_below(walk *w, ft_range siblings, uint64_t *sum, ft_error *err)
-{
-    ft_status st = descend(w, siblings, 0, err);
-    while (st == FT_OK && w->depth) {
-        step *s = &w->steps[w->depth - 1];
-        if (s->at == s->n) {
-            w->depth--;
-            continue;
-        }
-        const uint64_t hash = add_token(s->hash, s->labels[s->at++]);
-        const ft_visit v = w->t->ops->visit(w->t, s->node++, &s->place);
-        if (v.terminal)
-            *sum += end_key(hash, w->depth);
-        if (v.children.count)
-            st = descend(w, v.children, hash, err);
-    }
-    return st;
+        hash = ft_mix(hash, tokens[i]);
+    return ft_mix(hash, n);
 }
 
 static ft_status add_piece(void *arg, uint64_t begin, uint64_t end, ft_error *err)
 {
     summing *s = arg;
-    walk w = {.t = s->t};
-    uint64_t sum = 0;
-    const uint64_t first = s->t->ops->children(s->t, 0).first;
-    const ft_status st =
-        sum_below(&w, (ft_range){first + begin, end - begin}, &sum, err);
+    ft_cursor *c;
+    const uint32_t *tokens;
+    uint32_t n;
+    uint64_t node, sum = 0;
+    ft_status st = ft_cursor_open_run(&c, s->t, begin, end - begin, err);
+    if (st != FT_OK)
+        return st;
+    while ((st = ft_cursor_next(c, &tokens, &n, &node, err)) == FT_OK && n)
+        sum += ft_key_digest(tokens, n);
+    ft_cursor_close(c);
     atomic_fetch_add(&s->sum, sum);
-    for (uint64_t i = 0; i < w.n_steps; i++)
-        free(w.steps[i].labels);
-    free(w.steps);
     return st;
 }
 
